@@ -1,0 +1,65 @@
+//! `bench-agent run SPEC.json`, `bench-agent probe`, `bench-agent --version`.
+
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: bench-agent run SPEC.json | probe | --version";
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    let words: Vec<_> = arguments.iter().map(|a| a.to_str().unwrap_or("")).collect();
+    match words.as_slice() {
+        ["--version" | "-V"] => say(&format!("bench-agent {}", env!("CARGO_PKG_VERSION"))),
+        ["--help" | "-h"] => say(USAGE),
+        ["probe"] => probe(),
+        ["run", _] => run(arguments[1].as_ref()),
+        _ => {
+            eprintln!("{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Prints for a human or the orchestrator; `run` never does.
+fn say(text: &str) -> ExitCode {
+    use std::io::Write;
+    match writeln!(std::io::stdout(), "{text}") {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn probe() -> ExitCode {
+    match serde_json::to_string_pretty(&bench_agent::probe()) {
+        Ok(text) => say(&text),
+        Err(e) => {
+            eprintln!("bench-agent: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn run(spec: &std::path::Path) -> ExitCode {
+    use bench_agent::AgentError;
+    match bench_agent::run(spec) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Whoever started us may be long gone: a closed stderr is no reason to panic.
+            use std::io::Write;
+            let _ = writeln!(std::io::stderr(), "bench-agent: {error}");
+            ExitCode::from(if matches!(error, AgentError::Spec(..)) { 2 } else { 3 })
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn probe() -> ExitCode {
+    eprintln!("bench-agent: needs a Linux kernel");
+    ExitCode::FAILURE
+}
+
+#[cfg(not(target_os = "linux"))]
+fn run(_: &std::path::Path) -> ExitCode {
+    probe()
+}

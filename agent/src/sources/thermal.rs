@@ -1,0 +1,178 @@
+//! Temperatures. Zones are probed by index, since a shell without root may be refused a listing of the folder, and named by their `type`,
+//! since indices differ between devices. The NPU's zones are read at the rate of the spec, the others once a second: reading all zones of
+//! a phone takes 200 ms. Without any zone: hwmon.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::cpufreq::worse;
+use super::gauge::{Gauge, Gauges};
+use super::rows::clean;
+use super::{Opened, Pace, Reader};
+
+const MOST_ZONES: u32 = 128;
+const MOST_HWMON: u32 = 32;
+const MOST_INPUTS: u32 = 16;
+/// Values of Qualcomm's drivers for "no reading", in thousandths of a degree; an exact 0 too.
+const SENTINELS: &[i64] = &[0, -273_000, -40_960, -40_000];
+/// Thousandths of a degree that a running device can have. Other units (tenths, whole degrees, millivolts) aren't guessed at.
+const VALID: std::ops::RangeInclusive<i64> = -45_000..=160_000;
+
+/// Opens the zones, or hwmon's inputs if there are none.
+pub fn open(zones: &str, hwmon: &str) -> Opened {
+    let mut refused = None;
+    let mut gauges = open_zones(Path::new(zones), &mut refused);
+    let mut kind = "zones";
+    if gauges.is_empty() {
+        kind = "hwmon inputs";
+        gauges = open_hwmon(Path::new(hwmon), &mut refused);
+    }
+    if gauges.is_empty() {
+        return Opened::missing(refused.as_ref());
+    }
+    unique(&mut gauges);
+    let all = gauges.len();
+    let (fast, slow): (Vec<_>, Vec<_>) = gauges.into_iter().partition(|gauge| is_npu(gauge.name()) && gauge.is_cheap());
+    let detail = format!("{all} {kind}, {} of them fast", fast.len());
+    let readers = [(Pace::Fast, fast), (Pace::Slow, slow)].into_iter().filter(|(_, gauges)| !gauges.is_empty());
+    let reader = |(pace, gauges)| {
+        Box::new(Gauges { source: "thermal", unit: "C", pace, divisor: 1000.0, valid: VALID, sentinels: SENTINELS, files: gauges })
+            as Box<dyn Reader>
+    };
+    Opened::available(detail, readers.map(reader).collect())
+}
+
+fn open_zones(root: &Path, refused: &mut Option<io::Error>) -> Vec<Gauge> {
+    (0..MOST_ZONES)
+        .filter_map(|index| {
+            let zone = root.join(format!("thermal_zone{index}"));
+            let kind = match fs::read_to_string(zone.join("type")) {
+                Ok(text) => clean(&text),
+                Err(e) => {
+                    *refused = Some(worse(refused.take(), e));
+                    return None;
+                }
+            };
+            if !is_temperature(&kind) {
+                return None;
+            }
+            keep(Gauge::open(&zone.join("temp"), kind), refused)
+        })
+        .collect()
+}
+
+fn open_hwmon(root: &Path, refused: &mut Option<io::Error>) -> Vec<Gauge> {
+    let mut gauges = Vec::new();
+    for chip in 0..MOST_HWMON {
+        let folder = root.join(format!("hwmon{chip}"));
+        let Ok(name) = fs::read_to_string(folder.join("name")) else { continue };
+        for input in 1..=MOST_INPUTS {
+            let label = fs::read_to_string(folder.join(format!("temp{input}_label"))).unwrap_or_else(|_| format!("temp{input}"));
+            gauges.extend(keep(
+                Gauge::open(&folder.join(format!("temp{input}_input")), clean(&format!("{}/{}", name.trim(), label.trim()))),
+                refused,
+            ));
+        }
+    }
+    gauges
+}
+
+fn keep(gauge: io::Result<Gauge>, refused: &mut Option<io::Error>) -> Option<Gauge> {
+    gauge.map_err(|e| *refused = Some(worse(refused.take(), e))).ok()
+}
+
+/// Zones whose `temp` is a voltage, a current, a charge or a constant trip point.
+fn is_temperature(kind: &str) -> bool {
+    let not_exactly = ["vbat", "socd", "soc", "usb", "wireless", "ibat"];
+    let not_within = ["-bcl-", "bcl-lvl", "-ibat", "ibat-", "-vbat", "vbat-", "-trip-"];
+    !not_exactly.contains(&kind) && !not_within.iter().any(|part| kind.contains(part))
+}
+
+/// `nsphvx-0`, `nsphmx0`, `nspss0`, `nsp0`.
+fn is_npu(kind: &str) -> bool {
+    kind.strip_prefix("nsp").is_some_and(|rest| {
+        let rest = ["hvx", "hmx", "ss"].iter().find_map(|unit| rest.strip_prefix(unit)).unwrap_or(rest);
+        rest.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit())
+    })
+}
+
+/// Types may repeat; the second and later ones get a number, in the order of their indices.
+fn unique(gauges: &mut [Gauge]) {
+    let mut seen: HashMap<String, u32> = HashMap::new();
+    for gauge in gauges {
+        let count = seen.entry(gauge.name().to_owned()).or_default();
+        *count += 1;
+        if *count > 1 {
+            gauge.rename(format!("{}#{count}", gauge.name()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::done::SourceState;
+    use crate::sources::Rows;
+
+    fn rows_of(opened: &mut Opened) -> String {
+        let mut rows = Rows::default();
+        rows.begin(1);
+        opened.readers.iter_mut().for_each(|r| r.sample(&mut rows));
+        String::from_utf8_lossy(rows.text()).into_owned()
+    }
+
+    #[test]
+    fn which_zones_are_temperatures_and_which_the_npu() {
+        for no in ["pm8550-bcl-lvl0", "pmih010x-ibat-lvl1", "vbat", "socd", "usb", "cpu-0-0-trip-1"] {
+            assert!(!is_temperature(no), "{no}");
+        }
+        for yes in ["cpuss0", "usb-therm", "skin-msm-therm", "battery", "pm8550_tz"] {
+            assert!(is_temperature(yes), "{yes}");
+        }
+        for yes in ["nsphvx0", "nsphmx-3", "nspss0", "nsp0"] {
+            assert!(is_npu(yes), "{yes}");
+        }
+        for no in ["gpuss-0", "nspower", "nsp", "cpu0"] {
+            assert!(!is_npu(no), "{no}");
+        }
+    }
+
+    #[test]
+    fn a_phone_with_gaps_doubles_and_sentinels() {
+        let root = std::env::temp_dir().join(format!("bench-agent-thermal-{}", std::process::id()));
+        let zones = [
+            (0, "cpuss0", "45600"),
+            (3, "nsphvx0", "51200"),
+            (7, "modem", "-273000"),
+            (9, "cpuss0", "46000"),
+            (11, "vbat", "4200"),
+            (40, "dead", ""),
+        ];
+        for (index, kind, temp) in zones {
+            let zone = root.join(format!("thermal_zone{index}"));
+            fs::create_dir_all(&zone).unwrap();
+            fs::write(zone.join("type"), format!("{kind}\n")).unwrap();
+            fs::write(zone.join("temp"), format!("{temp}\n")).unwrap();
+        }
+        let mut opened = open(root.to_str().unwrap(), "/nonexistent");
+        assert_eq!(opened.detail.as_deref(), Some("4 zones, 1 of them fast"));
+        assert_eq!(opened.readers.iter().map(|r| r.pace()).collect::<Vec<_>>(), [Pace::Fast, Pace::Slow]);
+        assert_eq!(rows_of(&mut opened), "1,thermal,nsphvx0,51.2,C\n1,thermal,cpuss0,45.6,C\n1,thermal,cpuss0#2,46,C\n");
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn hwmon_is_the_fallback() {
+        let root = std::env::temp_dir().join(format!("bench-agent-hwmon-{}", std::process::id()));
+        fs::create_dir_all(root.join("hwmon2")).unwrap();
+        fs::write(root.join("hwmon2/name"), "k10temp\n").unwrap();
+        fs::write(root.join("hwmon2/temp1_input"), "38500\n").unwrap();
+        let mut opened = open("/nonexistent", root.to_str().unwrap());
+        assert_eq!(opened.detail.as_deref(), Some("1 hwmon inputs, 0 of them fast"));
+        assert_eq!(rows_of(&mut opened), "1,thermal,k10temp/temp1,38.5,C\n");
+        fs::remove_dir_all(&root).unwrap();
+        assert_eq!(open("/nonexistent", "/nonexistent").state, SourceState::Absent);
+    }
+}

@@ -1,0 +1,176 @@
+//! The sampling threads and their table. Two lanes: reads that take microseconds, at the rate of the spec, and all others once a second,
+//! so that a read that blocks does not make the fast ones late.
+
+use std::fs::File;
+use std::io::{self, PipeReader};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use crate::clock;
+use crate::sources::{HEADER, Pace, Reader, Rows};
+
+/// Rows wait this long for company before they are written.
+const FLUSH_NS: u64 = 1_000_000_000;
+const FLUSH_BYTES: usize = 32 << 10;
+/// A table that is never reached at sane rates (10 Hz on a phone: 10 kB/s), but the disk is not ours.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// telemetry.csv.
+pub struct Table {
+    file: Option<File>,
+    /// Bytes of whole rows in the file: after a failed write the next one begins here again.
+    good: u64,
+    waiting: Vec<u8>,
+    flushed_ns: u64,
+    error: Option<String>,
+}
+
+impl Table {
+    /// Makes the file with its header. An error is kept: the run goes on without.
+    pub fn create(path: &Path) -> Self {
+        let mut table = Self { file: None, good: 0, waiting: HEADER.into(), flushed_ns: 0, error: None };
+        match File::create(path) {
+            Ok(file) => table.file = Some(file),
+            Err(e) => table.fail(&e),
+        }
+        table.flush();
+        table
+    }
+
+    /// Adds rows; now and then they are written.
+    pub fn append(&mut self, rows: &[u8], now_ns: u64) {
+        self.waiting.extend_from_slice(rows);
+        if self.waiting.len() >= FLUSH_BYTES || now_ns.saturating_sub(self.flushed_ns) >= FLUSH_NS {
+            self.flush();
+            self.flushed_ns = now_ns;
+        }
+    }
+
+    /// Writes what waits and cuts off half a row that a failed write may have left. Gives the first error of all.
+    pub fn finish(&mut self) -> Option<String> {
+        self.flush();
+        if let Some(file) = &self.file {
+            let _ = file.set_len(self.good);
+            if let Err(e) = file.sync_all()
+                && e.kind() != io::ErrorKind::InvalidInput
+            {
+                self.fail(&e);
+            }
+        }
+        self.error.clone()
+    }
+
+    fn flush(&mut self) {
+        if let Some(file) = &self.file {
+            let result =
+                if self.good > MOST_BYTES { Err(io::ErrorKind::FileTooLarge.into()) } else { file.write_all_at(&self.waiting, self.good) };
+            match result {
+                Ok(()) => self.good += self.waiting.len() as u64,
+                Err(e) => self.fail(&e),
+            }
+        }
+        // Also after an error: the rows of a full disk must not fill the memory. The next flush tries again.
+        self.waiting.clear();
+    }
+
+    fn fail(&mut self, error: &io::Error) {
+        self.error.get_or_insert_with(|| format!("telemetry.csv: {error}"));
+    }
+}
+
+/// Rounds and missed periods of the fast lane.
+#[derive(Default)]
+pub struct Counts {
+    /// Rounds.
+    pub samples: AtomicU64,
+    /// Periods in which there was none.
+    pub overruns: AtomicU64,
+}
+
+/// Starts a thread for each pace that has readers. They end when the writer of `stop` is gone; each then drops its `done`.
+pub fn start(
+    readers: Vec<Box<dyn Reader>>,
+    rate_hz: f64,
+    table: &Arc<Mutex<Table>>,
+    counts: &Arc<Counts>,
+    stop: &PipeReader,
+    done: &Sender<()>,
+) -> io::Result<()> {
+    let (fast, slow): (Vec<_>, Vec<_>) = readers.into_iter().partition(|reader| reader.pace() == Pace::Fast);
+    let counts = [Arc::clone(counts), Arc::default()];
+    for ((name, rate, mut readers), counts) in [("fast", rate_hz, fast), ("slow", rate_hz.min(1.0), slow)].into_iter().zip(counts) {
+        if readers.is_empty() {
+            continue;
+        }
+        let period_ns = (1e9 / rate).round() as u64;
+        let (table, stop, done) = (Arc::clone(table), stop.try_clone()?, done.clone());
+        thread::Builder::new().name(name.to_owned()).stack_size(256 << 10).spawn(move || {
+            lane(&mut readers, period_ns.max(1), &table, &counts, &stop);
+            drop(done);
+        })?;
+    }
+    Ok(())
+}
+
+fn lane(readers: &mut [Box<dyn Reader>], period_ns: u64, table: &Mutex<Table>, counts: &Counts, stop: &PipeReader) {
+    let mut rows = Rows::default();
+    let mut due = clock::monotonic_ns();
+    loop {
+        rows.begin(clock::monotonic_ns());
+        for reader in &mut *readers {
+            reader.sample(&mut rows);
+        }
+        counts.samples.fetch_add(1, Ordering::Relaxed);
+        table.lock().unwrap_or_else(PoisonError::into_inner).append(rows.text(), rows.t_ns());
+        let missed;
+        (due, missed) = next(due, period_ns, clock::monotonic_ns());
+        counts.overruns.fetch_add(missed, Ordering::Relaxed);
+        if !clock::wait(due, stop) {
+            return;
+        }
+    }
+}
+
+/// The next due time on the grid of the first one, and how many were missed.
+fn next(due: u64, period_ns: u64, now: u64) -> (u64, u64) {
+    let missed = now.saturating_sub(due) / period_ns;
+    (due.saturating_add((missed + 1).saturating_mul(period_ns)), missed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_stay_on_their_grid() {
+        assert_eq!(next(100, 10, 100), (110, 0));
+        assert_eq!(next(100, 10, 109), (110, 0));
+        assert_eq!(next(100, 10, 135), (140, 3));
+        assert_eq!(next(100, 10, 50), (110, 0));
+    }
+
+    #[test]
+    fn a_full_disk_is_said_once_and_costs_no_memory() {
+        let mut table = Table::create(Path::new("/dev/full"));
+        for t in 0..100 {
+            table.append(&[b'x'; 1024], t * FLUSH_NS);
+        }
+        assert!(table.waiting.capacity() < 64 << 10);
+        assert!(table.finish().unwrap().starts_with("telemetry.csv: "));
+    }
+
+    #[test]
+    fn rows_reach_the_file() {
+        let path = std::env::temp_dir().join(format!("bench-agent-table-{}", std::process::id()));
+        let mut table = Table::create(&path);
+        table.append(b"1,a,b,2,c\n", 1);
+        table.append(b"2,a,b,2,c\n", 2);
+        assert_eq!(table.finish(), None);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{HEADER}1,a,b,2,c\n2,a,b,2,c\n"));
+        std::fs::remove_file(&path).unwrap();
+    }
+}

@@ -1,0 +1,131 @@
+//! What the agent sees of the command and the device.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+use bench_agent::spec::{SourceReport, SourceState};
+use common::Run;
+
+/// (t_ns, value) by source and name; every row is checked for its form.
+fn table(run: &Run) -> BTreeMap<(String, String), Vec<(u64, f64)>> {
+    let text = run.read("telemetry.csv");
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("t_ns,source,name,value,unit"));
+    let mut series: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for line in lines {
+        let fields: Vec<_> = line.split(',').collect();
+        let [t_ns, source, name, value, unit] = fields[..] else { panic!("{line}") };
+        assert!(!unit.is_empty(), "{line}");
+        series.entry((source.to_owned(), name.to_owned())).or_default().push((t_ns.parse().unwrap(), value.parse().unwrap()));
+    }
+    series
+}
+
+fn key(source: &str, name: &str) -> (String, String) {
+    (source.to_owned(), name.to_owned())
+}
+
+/// Takes 200 MB of memory, then computes for a second.
+const ALLOCATES: &str = "import time\nx = bytearray(200 << 20)\nx[::4096] = b'1' * (len(x) // 4096)\nend = time.monotonic() + 1.2\nwhile time.monotonic() < end: pass";
+
+#[test]
+fn memory_and_cpu_of_a_process_tree() {
+    // Through a shell, so that it is a tree.
+    let run = Run::new(&["sh", "-c", "python3 -c \"$1\"; exit $?", "sh", ALLOCATES]);
+    let done = run.finish();
+    assert_eq!(done.ended.code, Some(0), "{}", run.read("stderr.txt"));
+    let near = |kb: u64| (200 << 10..300 << 10).contains(&kb);
+    assert!(near(done.rusage.max_rss_kb) && near(done.peak_rss_kb.unwrap()) && near(done.vm_hwm_kb.unwrap()), "{done:?}");
+    assert!(done.rusage.user_s > 0.3, "{:?}", done.rusage);
+
+    let series = table(&run);
+    let rss = &series[&key("process", "rss_kb")];
+    let peak = rss.iter().map(|row| row.1).fold(0.0, f64::max);
+    assert!((peak - done.peak_rss_kb.unwrap() as f64).abs() < 1.0);
+    assert!(rss.iter().all(|row| (done.start_ns..=done.end_ns).contains(&row.0)));
+    let cpu = &series[&key("process", "cpu_pct")];
+    assert!(cpu.iter().all(|row| row.1 < 250.0), "{cpu:?}");
+    assert!(cpu.iter().any(|row| row.1 > 25.0), "{cpu:?}");
+    assert!(series[&key("process", "processes")].iter().any(|row| row.1 >= 2.0));
+    assert!(series[&key("meminfo", "mem_available_kb")][0].1 > 1000.0);
+    assert!(series[&key("cpu", "busy_pct")].iter().all(|row| (0.0..=100.0).contains(&row.1)));
+}
+
+#[test]
+fn periods_do_not_drift() {
+    let run = Run::sh("sleep 2");
+    let done = run.finish();
+    let times: Vec<u64> = table(&run)[&key("process", "rss_kb")].iter().map(|row| row.0).collect();
+    // All on one grid: the distance of the last to the first is a whole number of periods, up to the lateness of a wake.
+    let (first, last) = (times[0], times[times.len() - 1]);
+    let off = (last - first) % 50_000_000;
+    assert!(!(20_000_000..45_000_000).contains(&off), "{off}");
+    assert!(done.samples + done.overruns >= 39 && done.samples + done.overruns <= 42, "{} + {}", done.samples, done.overruns);
+    // A tenth of this machine at most would be a bug, whatever else runs on it.
+    assert!(done.agent_cpu_s < 0.1, "{}", done.agent_cpu_s);
+}
+
+#[test]
+fn no_rate_no_samples_but_evidence() {
+    let mut run = Run::sh("sleep 0.5");
+    run.spec.rate_hz = 0.0;
+    let done = run.finish();
+    assert!(!run.out("telemetry.csv").exists());
+    assert_eq!((done.samples, done.peak_rss_kb), (0, None));
+    assert!(done.mapped.iter().any(|path| path.contains("libc")), "{:?}", done.mapped);
+    assert!(done.vm_hwm_kb.is_some());
+}
+
+#[test]
+fn a_short_program_is_caught() {
+    let done = Run::new(&["sleep", "0.05"]).finish();
+    assert!(done.mapped.iter().any(|path| path.ends_with("/sleep")), "{:?}", done.mapped);
+    assert!(done.mapped.iter().any(|path| path.contains("libc.so")), "{:?}", done.mapped);
+    assert!(done.mapped.iter().all(|path| !path.contains("bench-agent")), "{:?}", done.mapped);
+}
+
+#[test]
+fn pss_at_the_ends_of_phases() {
+    let event = |name: &str| format!("echo '{{\"v\":1,\"event\":\"{name}\",\"t_ns\":1}}' >> events.jsonl; sleep 0.2; ");
+    let mut script = String::from("sleep 0.2; ");
+    for name in ["load_begin", "load_end", "token", "query_end", "token", "query_end", "end"] {
+        script += &event(name);
+    }
+    let mut run = Run::sh(&script);
+    run.spec.phase_file = Some("events.jsonl".to_owned());
+    let done = run.finish();
+    if done.sources.iter().any(|source| source.name == "pss" && source.state != SourceState::Available) {
+        println!("skipped: no smaps_rollup");
+        return;
+    }
+    let at: Vec<_> = done.pss.iter().map(|sample| sample.at.as_str()).collect();
+    assert_eq!(at, ["load_end", "query_end", "query_end", "end"]);
+    assert!(done.pss.iter().all(|sample| sample.kb > 50 && (done.start_ns..done.end_ns).contains(&sample.t_ns)), "{:?}", done.pss);
+    assert!(done.pss.is_sorted_by_key(|sample| sample.t_ns));
+}
+
+#[test]
+fn open_device_nodes() {
+    let Some(node) = ["/dev/kmsg", "/dev/fuse", "/dev/loop-control", "/dev/net/tun"].into_iter().find(|node| fs::File::open(node).is_ok())
+    else {
+        println!("skipped: no device node that may be opened");
+        return;
+    };
+    let done = Run::sh(&format!("exec 3< {node} 4< /dev/null 5< /dev/urandom; sleep 0.3")).finish();
+    assert_eq!(done.device_nodes, [node]);
+}
+
+#[test]
+fn probe_lists_every_source() {
+    let output = Command::new(env!("CARGO_BIN_EXE_bench-agent")).arg("probe").output().unwrap();
+    let sources: Vec<SourceReport> = serde_json::from_slice(&output.stdout).unwrap();
+    let names: Vec<_> = sources.iter().map(|source| source.name.as_str()).collect();
+    assert_eq!(names, ["process", "pss", "cpufreq", "thermal", "meminfo", "cpu", "clock"]);
+    assert_eq!(sources[0].state, SourceState::Available);
+    let version = Command::new(env!("CARGO_BIN_EXE_bench-agent")).arg("--version").output().unwrap();
+    assert!(version.stdout.starts_with(b"bench-agent 0."));
+    assert_eq!(Command::new(env!("CARGO_BIN_EXE_bench-agent")).output().unwrap().status.code(), Some(2));
+}

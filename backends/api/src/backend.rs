@@ -1,0 +1,266 @@
+//! The adapter of one framework.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    captured::Captured,
+    cell::{Axis, Cell, DeviceClass, Pass, Quant, Unit},
+    checks::{Checks, Expected},
+    measurement::{Failure, Hint, ParseError, Parsed},
+};
+
+/// What a device is, as far as an adapter cares.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeviceFacts {
+    /// Name in tables: `local` or the serial.
+    pub name: String,
+    /// Class of the device itself; a cell's class may differ (an emulated NPU on a PC).
+    pub class: DeviceClass,
+    /// `linux` or `android`.
+    pub os: String,
+    /// `x86_64` or `aarch64`.
+    pub arch: String,
+    /// Marketing or part name of the processor.
+    pub cpu: Option<String>,
+    /// Logical cores.
+    pub cores: Option<u32>,
+    /// Memory in MB (10^6 bytes).
+    pub memory_mb: Option<u64>,
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// QNN `soc_model` that context binaries are built for (57 = SM8650).
+    pub soc_model: u32,
+    /// Hexagon architecture (75 = v75).
+    pub htp_arch: u32,
+}
+
+/// Something that has to be there before a backend can run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Need {
+    /// A package of the pinned Python environment; found as the package's folder in site-packages.
+    PythonPackage {
+        /// Name of the distribution, for instance `onnxruntime-qnn`.
+        distribution: String,
+        /// Folder of its module in site-packages, for instance `onnxruntime_qnn`.
+        module: String,
+    },
+    /// The interpreter of the pinned Python environment.
+    Python,
+    /// A file of the user's own QAIRT SDK, relative to its root.
+    QairtFile {
+        /// For instance `bin/x86_64-linux-clang/qnn-net-run`.
+        path: String,
+    },
+    /// A program of ours that `cargo build` makes.
+    Runner {
+        /// File name, for instance `bench-genie-runner`.
+        name: String,
+    },
+    /// A program named by the scenario, looked up on PATH.
+    Program {
+        /// Name or path.
+        name: String,
+    },
+}
+
+/// Where a need was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// Absolute path on the device.
+    pub path: String,
+    /// Version, where it has one.
+    pub version: Option<String>,
+}
+
+/// What is there, by need.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Installed(pub BTreeMap<Need, Found>);
+impl Installed {
+    /// Where a need was found.
+    pub fn get(&self, need: &Need) -> Option<&Found> {
+        self.0.get(need)
+    }
+    /// Path of a need, or an empty text; for needs that [`Backend::probe`] has already insisted on.
+    pub fn path(&self, need: &Need) -> &str {
+        self.get(need).map_or("", |f| f.path.as_str())
+    }
+    /// The first need of a list that is not there.
+    pub fn missing<'a>(&self, needs: &'a [Need]) -> Option<&'a Need> {
+        needs.iter().find(|n| !self.0.contains_key(n))
+    }
+}
+
+/// Whether a backend can run on a device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Availability {
+    /// It can.
+    Ready {
+        /// Version of the runtime.
+        version: String,
+    },
+    /// Something is missing that can be installed.
+    Missing {
+        /// What.
+        what: String,
+        /// The command or step that mends it.
+        remedy: String,
+    },
+    /// It can't run on this device at all.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// How an optional axis fits a backend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AxisFit {
+    /// The value can be set.
+    Settable,
+    /// The backend has this one value only.
+    Fixed(&'static str),
+    /// The axis means nothing here.
+    NotApplicable,
+    /// The axis can be set, but not to this value; the reason.
+    Unsupported(String),
+}
+
+/// How an artifact can be made: a kind that `src/prepare` knows, with its arguments.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Recipe {
+    /// `text`, `qnn-context`, `mnn-llm`.
+    pub kind: String,
+    /// Arguments beside the geometry.
+    pub args: BTreeMap<String, Value>,
+}
+
+/// The artifact of a cell: a folder of files and the facts about them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Artifact {
+    /// File names (relative, `/` between folders) in the artifact's folder.
+    pub files: Vec<String>,
+    /// `meta.json` of a made artifact, `null` for a user's own.
+    pub meta: Value,
+}
+
+/// One launch of one cell: a process that loads the model and answers queries (design 2b.1).
+#[derive(Debug, Clone, Copy)]
+pub struct Launch<'a> {
+    /// The cell.
+    pub cell: &'a Cell,
+    /// The pass.
+    pub pass: Pass,
+    /// Token ids of each query's prompt, BOS first; the first query is discarded.
+    pub prompts: &'a [Vec<u32>],
+    /// The artifact.
+    pub artifact: &'a Artifact,
+    /// What is installed.
+    pub installed: &'a Installed,
+    /// The device.
+    pub device: &'a DeviceFacts,
+}
+
+/// Where a staged file comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A file of the cell's artifact.
+    Artifact(String),
+    /// Bytes that the adapter made.
+    Bytes(Vec<u8>),
+}
+
+/// A file in the work folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StagedFile {
+    /// Path relative to the work folder.
+    pub name: String,
+    /// Where its content comes from.
+    pub source: Source,
+}
+
+/// Paths that only the orchestrator knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paths {
+    /// The work folder: CWD of every tool.
+    pub work: String,
+    /// The file named by `BENCH_EVENTS`.
+    pub events: String,
+}
+
+/// The program of an invocation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Program {
+    /// Where a need was found.
+    Need(Need),
+    /// An absolute path, or a name on PATH.
+    Path(String),
+}
+
+/// One command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Invocation {
+    /// What is started.
+    pub program: Program,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Environment beside the small fixed one (PATH, HOME, LANG, BENCH_EVENTS).
+    pub env: BTreeMap<String, String>,
+    /// Files, relative to the work folder, that are kept when they exist afterwards.
+    pub outputs: Vec<String>,
+}
+
+/// One step of a launch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Name for logs: `query`, `prefill`, `decode`, `viewer`.
+    pub name: String,
+    /// The command.
+    pub invocation: Invocation,
+}
+
+/// What a backend is, for listings and the report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// Name as its makers write it.
+    pub name: &'static str,
+    /// The processor used when the scenario does not ask for one.
+    pub default_unit: Unit,
+    /// Quantisations for which [`Backend::recipe`] can make an artifact.
+    pub makes: &'static [Quant],
+    /// A profiling pass gives the time of single operations.
+    pub layers: bool,
+}
+
+/// The adapter of one framework. Pure: no I/O, no clock, no async.
+pub trait Backend: Sync {
+    /// The id that scenarios and tables use.
+    fn id(&self) -> &str;
+    /// What it is.
+    fn describe(&self) -> Description;
+    /// Everything that has to be installed.
+    fn needs(&self, device: &DeviceFacts) -> Vec<Need>;
+    /// Whether it can run here.
+    fn probe(&self, device: &DeviceFacts, installed: &Installed) -> Availability;
+    /// How a value of an optional axis fits.
+    fn axis(&self, axis: Axis, value: &str) -> AxisFit;
+    /// What the numbers of a cell are about on this device (design 2b.6).
+    fn device_class(&self, cell: &Cell, device: &DeviceFacts) -> DeviceClass;
+    /// How the cell's artifact can be made, if it can.
+    fn recipe(&self, cell: &Cell, device: &DeviceFacts) -> Option<Recipe>;
+    /// The files of the work folder.
+    fn stage(&self, launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure>;
+    /// The commands of the launch, in order.
+    fn steps(&self, launch: &Launch<'_>, paths: &Paths) -> Vec<Step>;
+    /// Reads what the launch left.
+    fn parse(&self, captured: &Captured) -> Result<Parsed, ParseError>;
+    /// Compares what was asked with what happened.
+    fn verify(&self, cell: &Cell, expected: &Expected, parsed: &Parsed, captured: &Captured) -> Checks;
+    /// What to do about a failure, when this backend knows.
+    fn explain(&self, failure: &Failure) -> Option<Hint>;
+}

@@ -1,0 +1,113 @@
+//! Verification: tokens counted, tokens agree, unit that worked (design 2b.5).
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    cell::{Quant, words},
+    measurement::Parsed,
+};
+
+words! {
+    /// Outcome of one check.
+    Check { Confirmed = "confirmed", Contradicted = "contradicted",
+        /// There is nothing to compare with; shown, never taken for a pass.
+        NotCheckable = "not-checkable" }
+}
+
+/// The three checks of a launch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Checks {
+    /// Prompt and generated tokens are as many as asked, by our count and by the runtime's.
+    pub count: Check,
+    /// The generated tokens agree with the reference.
+    pub tokens: Check,
+    /// The unit that was asked for did the work.
+    pub unit: Check,
+    /// Tokens before the first divergence over tokens asked, the lowest of the measured queries.
+    pub token_agreement: Option<f64>,
+    /// The unit that worked, as far as there is evidence.
+    pub unit_found: Option<String>,
+    /// One sentence for every check that is not `confirmed`.
+    pub reasons: Vec<String>,
+}
+
+/// What a launch should have produced.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Expected {
+    /// Prompt tokens asked, BOS included.
+    pub prompt_tokens: u32,
+    /// Generated tokens asked.
+    pub gen_tokens: u32,
+    /// Number of queries asked.
+    pub queries: u32,
+    /// Reference tokens for each query, when there is a reference.
+    pub reference: Option<Vec<Vec<u32>>>,
+    /// Agreement under which even a quantised model is contradicted.
+    pub min_agreement: Option<f64>,
+}
+
+/// Counts: every query that was asked for is there with the asked numbers of tokens.
+pub fn check_count(expected: &Expected, parsed: &Parsed) -> (Check, Vec<String>) {
+    let mut reasons = Vec::new();
+    if parsed.queries.len() != expected.queries as usize {
+        reasons.push(format!("{} queries asked, {} answered", expected.queries, parsed.queries.len()));
+    }
+    for q in &parsed.queries {
+        for (what, got) in [("submitted", q.prompt_tokens), ("reported by the runtime", q.prompt_tokens_reported)] {
+            if let Some(n) = got.filter(|n| *n != expected.prompt_tokens) {
+                reasons.push(format!("query {}: {} prompt tokens asked, {n} {what}", q.query, expected.prompt_tokens));
+            }
+        }
+        if q.tokens.len() != expected.gen_tokens as usize {
+            let finish = q.finish.as_deref().unwrap_or("unknown");
+            reasons.push(format!(
+                "query {}: {} tokens asked, {} generated (finish: {finish})",
+                q.query,
+                expected.gen_tokens,
+                q.tokens.len()
+            ));
+        }
+        if let Some(n) = q.generated_reported.filter(|n| *n != expected.gen_tokens) {
+            reasons.push(format!("query {}: {} tokens asked, {n} reported by the runtime", q.query, expected.gen_tokens));
+        }
+    }
+    (if reasons.is_empty() { Check::Confirmed } else { Check::Contradicted }, reasons)
+}
+
+/// Tokens: a float model must agree with its float32 reference in full; a quantised one states its agreement.
+pub fn check_tokens(quant: Quant, expected: &Expected, parsed: &Parsed) -> (Check, Option<f64>, Vec<String>) {
+    let Some(reference) = &expected.reference else {
+        return (Check::NotCheckable, None, vec!["no reference tokens".to_owned()]);
+    };
+    let mut lowest: Option<f64> = None;
+    for q in &parsed.queries {
+        let Some(want) = reference.get(q.query as usize) else { continue };
+        let ids: Option<Vec<u32>> = q.tokens.iter().map(|t| t.id).collect();
+        let Some(ids) = ids else {
+            return (Check::NotCheckable, None, vec!["the runtime gives no token ids".to_owned()]);
+        };
+        let same = ids.iter().zip(want).take_while(|(a, b)| a == b).count();
+        let share = same as f64 / want.len().max(1) as f64;
+        lowest = Some(lowest.map_or(share, |l| l.min(share)));
+    }
+    let Some(agreement) = lowest else {
+        return (Check::NotCheckable, None, vec!["no query to compare".to_owned()]);
+    };
+    let exact = matches!(quant, Quant::Fp32 | Quant::Fp16 | Quant::Bf16);
+    let least = if exact { 1.0 } else { expected.min_agreement.unwrap_or(0.0) };
+    if agreement < least {
+        let why = format!("tokens agree with the reference up to {:.0} %, at least {:.0} % is required", agreement * 100.0, least * 100.0);
+        (Check::Contradicted, lowest, vec![why])
+    } else if agreement >= 1.0 {
+        (Check::Confirmed, lowest, Vec::new())
+    } else {
+        let why = format!("{quant}: tokens agree with the float reference up to {:.0} %; a quantised model may differ", agreement * 100.0);
+        (Check::NotCheckable, lowest, vec![why])
+    }
+}
+
+/// The first contradicted check, in words.
+pub fn contradiction(checks: &Checks) -> Option<String> {
+    let bad = |c: Check| c == Check::Contradicted;
+    (bad(checks.count) || bad(checks.tokens) || bad(checks.unit)).then(|| checks.reasons.join("; "))
+}

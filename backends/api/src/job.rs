@@ -1,0 +1,60 @@
+//! The job of a launch in the runner protocol, for the adapters whose runner is ours (or a user's) program.
+
+use std::collections::BTreeMap;
+
+use bench_runner_protocol::{Job, Model, Profile, Query, VERSION};
+
+use crate::{
+    backend::Launch,
+    cell::{Axis, Pass, Unit},
+    measurement::{Failure, FailureKind},
+};
+
+/// Name of the job file in the work folder.
+pub const JOB_FILE: &str = "job.json";
+
+/// The job of a launch: model, prompts, unit, threads and performance profile as asked. The adapter adds files, runtime and options.
+///
+/// Fails for a model without a geometry: a runner has to know the shape of the KV cache.
+pub fn job(launch: &Launch<'_>) -> Result<Job, Failure> {
+    let model = &launch.cell.model;
+    let Some(g) = &model.geometry else {
+        let message = format!("models.{}: no geometry, so that the runner does not know its shape", model.name);
+        return Err(Failure::new(FailureKind::Usage, message));
+    };
+    let gen_tokens = launch.cell.workload.gen_tokens();
+    let queries = launch.prompts.iter().zip(0..).map(|(ids, query)| Query { query, ids: ids.clone(), gen_tokens }).collect();
+    let unit = match launch.cell.unit {
+        Unit::Npu => Some(bench_runner_protocol::Unit::Npu),
+        Unit::Cpu => Some(bench_runner_protocol::Unit::Cpu),
+        Unit::Gpu => Some(bench_runner_protocol::Unit::Gpu),
+        Unit::Hybrid => None,
+    };
+    Ok(Job {
+        v: VERSION,
+        model: Model {
+            context: model.context,
+            chunk: model.chunk,
+            vocab: g.vocab,
+            layers: g.layers,
+            kv_heads: g.kv_heads,
+            head_dim: g.head_dim,
+            rope_theta: g.rope_theta,
+            bos: Some(g.bos),
+            pad: Some(g.pad),
+            files: BTreeMap::new(),
+        },
+        runtime: BTreeMap::new(),
+        queries,
+        threads: launch.cell.asked(Axis::Threads).and_then(|t| t.parse().ok()),
+        unit,
+        perf_profile: launch.cell.asked(Axis::PerfProfile).map(str::to_owned),
+        profile: if launch.pass == Pass::Profile { Profile::Layers } else { Profile::Off },
+        options: BTreeMap::new(),
+    })
+}
+
+/// The job file's content.
+pub fn job_bytes(job: &Job) -> Vec<u8> {
+    serde_json::to_vec_pretty(job).unwrap_or_default()
+}

@@ -1,0 +1,29 @@
+//! The contract between the orchestrator and the framework adapters.
+//!
+//! An adapter is a set of pure functions: what it needs ([`Backend::needs`]), what is put on the device
+//! ([`Backend::stage`]), what is run ([`Backend::steps`]) and what the captured output says ([`Backend::parse`],
+//! [`Backend::verify`]). It can reach neither files, nor ADB, nor a clock, so that every adapter is tested from
+//! files and any recorded run can be parsed again by a newer adapter.
+
+mod backend;
+mod captured;
+mod cell;
+mod checks;
+mod events;
+mod job;
+mod measurement;
+mod reader;
+pub mod text;
+
+pub use bench_runner_protocol::EVENTS_ENV;
+pub use backend::{
+    Artifact, Availability, AxisFit, Backend, Description, DeviceFacts, Found, Installed, Invocation, Launch, Need, Paths, Program, Recipe,
+    Source, StagedFile, Step,
+};
+pub use captured::{Captured, Ended, Evidence};
+pub use cell::{Axis, Cell, DeviceClass, Geometry, Model, Pass, Quant, Setting, Unit, Workload};
+pub use checks::{Check, Checks, Expected, check_count, check_tokens, contradiction};
+pub use events::{NO_EVENTS, parsed_from_events};
+pub use job::{JOB_FILE, job, job_bytes};
+pub use measurement::{Failure, FailureKind, GraphTime, Hint, Layer, ParseError, Parsed, Query, Token};
+pub use reader::{ReadMeasurement, Reader, Reading, SourceFile, Unreadable};

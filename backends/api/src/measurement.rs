@@ -1,0 +1,139 @@
+//! What an adapter reads out of captured output: counts and durations, never a rate alone. Absent is `None`, never 0.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::{Deserialize, Serialize};
+
+use crate::cell::words;
+
+words! {
+    /// Who is to blame for a failure. Only runtime, model and verify failures say something about the cell.
+    FailureKind { Usage = "usage", Infra = "infra", Device = "device", Runtime = "runtime", Model = "model", Thermal = "thermal", Verify = "verify" }
+}
+
+/// Why a launch gave no usable measurement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Who is to blame.
+    pub kind: FailureKind,
+    /// What happened, with the tool's own error code if it printed one.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+impl Failure {
+    /// A failure without a hint.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hint: None }
+    }
+}
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind, self.message)
+    }
+}
+
+/// What to do about a failure, in one sentence.
+pub type Hint = String;
+
+/// Captured output that an adapter can't read as its tool's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {message}")]
+pub struct ParseError {
+    /// The captured file.
+    pub file: String,
+    /// What is wrong, with the line where there is one.
+    pub message: String,
+}
+
+/// One generated token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Token {
+    /// Its id, when the runtime gives ids.
+    pub id: Option<u32>,
+    /// When it arrived: CLOCK_MONOTONIC of the device, in ns.
+    pub t_ns: u64,
+}
+
+/// One query of a launch, as the runner saw it. Query 0 is the discarded one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Query {
+    /// Number within the launch.
+    pub query: u32,
+    /// Tokens submitted, a BOS that the runtime adds included.
+    pub prompt_tokens: Option<u32>,
+    /// Prompt tokens as the runtime itself reports them.
+    pub prompt_tokens_reported: Option<u32>,
+    /// Generated tokens as the runtime itself reports them.
+    pub generated_reported: Option<u32>,
+    /// Moment of submission (t0), CLOCK_MONOTONIC ns.
+    pub start_ns: u64,
+    /// Tokens in order of arrival.
+    pub tokens: Vec<Token>,
+    /// The end of the query, CLOCK_MONOTONIC ns.
+    pub end_ns: Option<u64>,
+    /// `length`, `eos`, `error` or `context`.
+    pub finish: Option<String>,
+    /// Raw figures of the runtime's own profile, the unit in the key (`ttft_us`).
+    pub reported: BTreeMap<String, f64>,
+}
+
+/// One operation of a graph, from a profiling pass.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Layer {
+    /// Name of the graph, or an empty text.
+    pub graph: String,
+    /// `prefill`, `decode`, or empty.
+    pub phase: String,
+    /// Place in the graph's order of the profile.
+    pub index: u32,
+    /// Name of the operation as printed.
+    pub name: String,
+    /// Type of the operation, when printed.
+    pub op_type: Option<String>,
+    /// `npu`, `gpu` or `cpu`, when known.
+    pub unit: Option<String>,
+    /// Time or cycles; `None` when the tool printed that it does not know.
+    pub value: Option<f64>,
+    /// `us` or `cycles`. Cycles are never turned into time.
+    pub value_unit: String,
+    /// Executions that the value is summed or averaged over, when known.
+    pub count: Option<u32>,
+    /// Where the value comes from, for instance `qnn-detailed`.
+    pub method: String,
+}
+
+/// Time of one graph under a tool that has no token loop (rule R11).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GraphTime {
+    /// `prefill` or `decode`.
+    pub phase: String,
+    /// Tokens of one execution (AR).
+    pub tokens: u32,
+    /// Executions behind the average.
+    pub n: u32,
+    /// Average time of one execution on the host, I/O included, in ms.
+    pub latency_ms: f64,
+}
+
+/// Everything that one launch's captured output says.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Parsed {
+    /// Begin and end of loading, CLOCK_MONOTONIC ns.
+    pub load_ns: Option<(u64, u64)>,
+    /// The unit that the runtime itself reports.
+    pub unit_reported: Option<String>,
+    /// Queries in order.
+    pub queries: Vec<Query>,
+    /// Times of whole graphs, where the tool has no token loop.
+    #[serde(default)]
+    pub graphs: Vec<GraphTime>,
+    /// Operations, from the profile pass.
+    pub layers: Vec<Layer>,
+    /// Facts that the runner noted: versions, effective options.
+    pub notes: BTreeMap<String, String>,
+    /// What was odd but not fatal.
+    pub warnings: Vec<String>,
+    /// The failure that the output itself shows, whatever the exit status.
+    pub failure: Option<Failure>,
+}

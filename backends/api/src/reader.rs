@@ -1,0 +1,77 @@
+//! `bench parse`: reading output that a user already has from the framework's own tool.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::measurement::{Failure, Layer};
+
+/// One file handed to `bench parse`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceFile {
+    /// The name given by the user: for messages, and as a hint to the format.
+    pub name: String,
+    /// Its content.
+    pub bytes: Vec<u8>,
+}
+impl SourceFile {
+    /// The content as text; bytes that are not UTF-8 are replaced, a byte-order mark is dropped.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).trim_start_matches('\u{feff}').to_owned()
+    }
+}
+
+/// One test of a tool's output.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReadMeasurement {
+    /// `pp512`, `tg128`, `query 1`, or the graph's name.
+    pub label: String,
+    /// Figures under the design's metric names, in the units that the names say.
+    pub metrics: Map<String, Value>,
+    /// What the tool printed beside them, under the tool's own names.
+    pub reported: Map<String, Value>,
+}
+impl ReadMeasurement {
+    /// An empty measurement.
+    pub fn new(label: impl Into<String>) -> Self {
+        Self { label: label.into(), ..Self::default() }
+    }
+
+    /// Adds a metric unless it is not a finite number, which is never a measurement.
+    pub fn metric(&mut self, name: &str, value: f64) -> &mut Self {
+        if let Some(number) = serde_json::Number::from_f64(value) {
+            self.metrics.insert(name.to_owned(), Value::Number(number));
+        }
+        self
+    }
+}
+
+/// What a tool's output says.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    /// One for each test of the output.
+    pub measurements: Vec<ReadMeasurement>,
+    /// Operations, when the output has them.
+    pub layers: Vec<Layer>,
+    /// What was odd.
+    pub warnings: Vec<String>,
+    /// The failed run that the output shows, whatever the tool's exit status was.
+    pub failure: Option<Failure>,
+}
+
+/// A file that is not the output of the named tool.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {message}")]
+pub struct Unreadable {
+    /// The file.
+    pub file: String,
+    /// What was expected, and the line where reading failed when there is one.
+    pub message: String,
+}
+
+/// Reads the outputs of a framework's own tools.
+pub trait Reader: Sync {
+    /// The backend id, as given to `bench parse`.
+    fn id(&self) -> &'static str;
+    /// Reads several files of ONE run. Never panics, whatever the bytes.
+    fn read(&self, files: &[SourceFile]) -> Result<Reading, Unreadable>;
+}

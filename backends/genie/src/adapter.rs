@@ -1,0 +1,194 @@
+//! Genie as a backend: our own runner over libGenie.so, two context binaries, a private copy of the configuration.
+
+use std::collections::BTreeMap;
+
+use bench_backend_api::{
+    Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure,
+    FailureKind, Hint, Installed, Invocation, JOB_FILE, Launch, Need, ParseError, Parsed, Paths, Program, Recipe, Source, StagedFile, Step,
+    Unit, check_count, check_tokens, job, job_bytes, parsed_from_events,
+};
+use bench_backend_qnn::context::{self, package};
+use serde_json::{Value, json};
+
+/// Qualcomm Genie.
+#[derive(Debug, Clone, Copy)]
+pub struct Genie;
+
+const CONFIG: &str = "genie_config.json";
+const PROFILE: &str = "genie_profile.json";
+
+fn runner() -> Need {
+    Need::Runner { name: "bench-genie-runner".to_owned() }
+}
+
+/// The private copy of the configuration (rule R4): the user's own, or a minimal one, with greedy sampling, local paths and no stop.
+fn config(launch: &Launch<'_>) -> Result<Value, Failure> {
+    let usage = |message: String| Failure::new(FailureKind::Usage, message);
+    let cell = launch.cell;
+    let Some(g) = &cell.model.geometry else {
+        return Err(usage(format!("models.{}: no geometry", cell.model.name)));
+    };
+    let bins: Vec<&String> = launch.artifact.files.iter().filter(|f| has_extension(f, "bin")).collect();
+    if bins.is_empty() {
+        return Err(usage("the artifact holds no context binary (*.bin)".to_owned()));
+    }
+    // Prefill before decode, as Genie's own bundles list them.
+    let mut bins: Vec<String> = bins.into_iter().cloned().collect();
+    bins.sort_by_key(|name| (name.contains("decode"), name.clone()));
+    let threads: u32 = cell.asked(Axis::Threads).and_then(|t| t.parse().ok()).unwrap_or(2);
+    let mut config = launch.artifact.meta.get("config").cloned().unwrap_or_else(|| {
+        json!({"dialog": {"version": 1, "type": "basic",
+            "context": {"version": 1, "size": cell.model.context, "n-vocab": g.vocab, "bos-token": g.bos, "eos-token": g.eos, "pad-token": g.pad},
+            "tokenizer": {"version": 1, "path": "tokenizer.json"},
+            "engine": {"version": 1, "n-threads": threads,
+                "backend": {"version": 1, "type": "QnnHtp", "QnnHtp": {"version": 1, "use-mmap": false, "spill-fill-bufsize": 0,
+                    "mmap-budget": 0, "poll": false, "cpu-mask": "0x3", "kv-dim": g.head_dim, "pos-id-dim": g.head_dim / 2,
+                    "allow-async-init": false, "rope-theta": g.rope_theta}},
+                "model": {"version": 1, "type": "binary", "binary": {"version": 1}}}}})
+    });
+    let Some(dialog) = config.get_mut("dialog").and_then(Value::as_object_mut) else {
+        return Err(usage("the Genie configuration has no table `dialog`".to_owned()));
+    };
+    dialog.insert("sampler".to_owned(), json!({"version": 1, "seed": 42, "temp": 1.0, "top-k": 1, "top-p": 1.0}));
+    dialog.remove("stop-sequence");
+    dialog.remove("max-num-tokens");
+    if let Some(binary) = dialog.get_mut("engine").and_then(|e| e.pointer_mut("/model/binary")).and_then(Value::as_object_mut) {
+        binary.insert("ctx-bins".to_owned(), json!(bins));
+    }
+    if let Some(tokenizer) = dialog.get_mut("tokenizer").and_then(Value::as_object_mut) {
+        tokenizer.insert("path".to_owned(), json!("tokenizer.json"));
+    }
+    if launch.artifact.meta.get("config").is_some() && cell.asked(Axis::Threads).is_some() {
+        config["dialog"]["engine"]["n-threads"] = json!(threads);
+    }
+    Ok(config)
+}
+
+fn has_extension(name: &str, extension: &str) -> bool {
+    name.rsplit('.').next().is_some_and(|e| e.eq_ignore_ascii_case(extension))
+}
+
+impl Backend for Genie {
+    fn id(&self) -> &'static str {
+        "genie"
+    }
+
+    fn describe(&self) -> Description {
+        Description { name: "Genie", default_unit: Unit::Npu, makes: context::MADE, layers: false }
+    }
+
+    fn needs(&self, _: &DeviceFacts) -> Vec<Need> {
+        vec![package(), runner()]
+    }
+
+    fn probe(&self, device: &DeviceFacts, installed: &Installed) -> Availability {
+        if device.os != "linux" || device.arch != "x86_64" {
+            return Availability::Refused { reason: "on a PC Genie runs on Linux x86_64 only".to_owned() };
+        }
+        match (installed.get(&package()), installed.get(&runner())) {
+            (None, _) => Availability::Missing {
+                what: "the Python package onnxruntime-qnn, which holds libGenie.so and the HTP emulator".to_owned(),
+                remedy: "bench runtimes install python".to_owned(),
+            },
+            (_, None) => Availability::Missing {
+                what: "our runner bench-genie-runner".to_owned(),
+                remedy: "cargo build --workspace, or name its folder in BENCH_LIBEXEC".to_owned(),
+            },
+            (Some(found), Some(_)) => {
+                Availability::Ready { version: format!("onnxruntime-qnn {}", found.version.as_deref().unwrap_or("unknown")) }
+            }
+        }
+    }
+
+    fn axis(&self, axis: Axis, value: &str) -> AxisFit {
+        match (axis, value) {
+            (Axis::Unit, "npu") | (Axis::Context | Axis::Threads | Axis::Variant, _) | (Axis::Kv, "8" | "16") => AxisFit::Settable,
+            (Axis::Unit, _) => {
+                AxisFit::Unsupported("Genie runs on the NPU here; its CPU and GPU engines need models of their own".to_owned())
+            }
+            (Axis::Kv, _) => AxisFit::Unsupported("the KV cache has 8 or 16 bits".to_owned()),
+            (Axis::Batch, _) => AxisFit::Fixed("1"),
+            (Axis::PerfProfile, _) => AxisFit::Fixed("runtime-default"),
+        }
+    }
+
+    fn device_class(&self, _: &Cell, device: &DeviceFacts) -> DeviceClass {
+        context::device_class(device)
+    }
+
+    fn recipe(&self, cell: &Cell, device: &DeviceFacts) -> Option<Recipe> {
+        context::recipe(cell, device)
+    }
+
+    fn stage(&self, launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
+        let mut job = job(launch)?;
+        let libraries = launch.installed.path(&package());
+        job.runtime.insert("genie".to_owned(), format!("{libraries}/libGenie.so"));
+        job.runtime.insert("config".to_owned(), CONFIG.to_owned());
+        job.threads = None;
+        let config = serde_json::to_vec_pretty(&config(launch)?).unwrap_or_default();
+        let mut files = vec![
+            StagedFile { name: JOB_FILE.to_owned(), source: Source::Bytes(job_bytes(&job)) },
+            StagedFile { name: CONFIG.to_owned(), source: Source::Bytes(config) },
+        ];
+        files.extend(
+            launch
+                .artifact
+                .files
+                .iter()
+                .filter(|f| has_extension(f, "bin") || f.as_str() == "tokenizer.json")
+                .map(|f| StagedFile { name: f.clone(), source: Source::Artifact(f.clone()) }),
+        );
+        Ok(files)
+    }
+
+    fn steps(&self, launch: &Launch<'_>, _: &Paths) -> Vec<Step> {
+        let libraries = launch.installed.path(&package()).to_owned();
+        let env = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), libraries)]);
+        let invocation =
+            Invocation { program: Program::Need(runner()), args: vec![JOB_FILE.to_owned()], env, outputs: vec![PROFILE.to_owned()] };
+        vec![Step { name: "query".to_owned(), invocation }]
+    }
+
+    fn parse(&self, captured: &Captured) -> Result<Parsed, ParseError> {
+        let mut parsed = parsed_from_events(captured)?;
+        for q in &mut parsed.queries {
+            // Asked for one token, Genie hands it out and counts none.
+            if q.generated_reported == Some(0) && q.tokens.len() == 1 {
+                q.generated_reported = None;
+            }
+            // Genie counts the first token among the generated ones, but starts the clock of the generation after it.
+            if let Some(n) = q.generated_reported.filter(|n| *n > 1) {
+                q.reported.insert("decode_steps".to_owned(), f64::from(n - 1));
+            }
+        }
+        if let Some(version) = parsed.notes.get("genie_api").cloned() {
+            parsed.notes.insert("runtime_version".to_owned(), format!("Genie API {version}"));
+        }
+        parsed.notes.insert("engine".to_owned(), "genie".to_owned());
+        Ok(parsed)
+    }
+
+    fn verify(&self, cell: &Cell, expected: &Expected, parsed: &Parsed, captured: &Captured) -> Checks {
+        let (count, mut reasons) = check_count(expected, parsed);
+        let (tokens, token_agreement, why) = check_tokens(cell.quant, expected, parsed);
+        reasons.extend(why);
+        // Genie does not say what it ran on. Its engine is QnnHtp by configuration; the evidence is the HTP library in its process.
+        let mapped = captured.evidence.mapped.iter().any(|l| l.contains("libQnnHtp"));
+        let (unit, unit_found) = match (mapped, parsed.unit_reported.as_deref()) {
+            (true, Some("npu") | None) => (Check::Confirmed, Some("npu".to_owned())),
+            (_, Some(other)) if other != cell.unit.as_str() => (Check::Contradicted, Some(other.to_owned())),
+            _ => (Check::NotCheckable, None),
+        };
+        match unit {
+            Check::Contradicted => reasons.push(format!("{} asked, {} found", cell.unit, unit_found.as_deref().unwrap_or("nothing"))),
+            Check::NotCheckable => reasons.push("libQnnHtp.so was not seen in the process".to_owned()),
+            Check::Confirmed => {}
+        }
+        Checks { count, tokens, unit, token_agreement, unit_found, reasons }
+    }
+
+    fn explain(&self, failure: &Failure) -> Option<Hint> {
+        bench_backend_qnn::hint(&failure.message)
+    }
+}

@@ -1,0 +1,321 @@
+"""mnn_runner.py JOB.json - the runner of MNN's LLM engine: runner protocol 1, see backends/protocol.
+
+It needs the Python packages numpy and MNN, nothing else. Files: `config` (MNN's config.json). Options: OPTIONS below, passed to MNN's
+set_config. One forward() takes the prompt, one more each token; what is timed stands in the note `step`.
+
+Every result goes into the events file: MNN prints on stdout as it pleases."""
+
+import contextlib
+import ctypes
+import gc
+import json
+import os
+import re
+import sys
+import time
+
+VERSION = 1
+# What MNN's engine knows (llm config, MNN 3.6). It takes any other name for "automatic", in silence.
+BACKENDS = ("cpu", "opencl", "metal", "cuda", "opengl", "vulkan", "npu", "hexagon")
+# Of its configuration, what may matter for speed; MNN ignores a name that it does not know. The value is JSON, or else a string.
+OPTIONS = (
+    "backend_type", "precision", "memory", "power", "thread_num", "use_mmap", "kvcache_mmap", "tmp_path", "chunk", "chunk_limits",
+    "attention_mode", "dynamic_option",
+)
+# A backend's library, which is in the process if the backend is: (file name, unit).
+LIBRARIES = (("libQnnHtp.so", "npu"), ("libOpenCL.so", "gpu"), ("libvulkan.so", "gpu"))
+LOAD_LOG = "mnn_load.log"
+FALLBACK = re.compile(r"Can't Find type=\d+ backend, use \d+ instead")
+INTERNAL_ERROR = 4  # MNN's LlmStatus
+
+JOB = {
+    "v": int, "model": dict, "runtime": dict, "queries": list, "threads": (int, None), "unit": (str, None), "perf_profile": (str, None),
+    "profile": str, "options": dict,
+}
+MODEL = {
+    "context": int, "chunk": int, "vocab": int, "layers": int, "kv_heads": int, "head_dim": int, "rope_theta": float, "bos": (int, None),
+    "pad": (int, None), "files": dict,
+}
+QUERY = {"query": int, "ids": list, "gen_tokens": int}
+DEFAULTS = {"runtime": {}, "threads": None, "unit": None, "perf_profile": None, "profile": "off", "options": {}, "bos": None, "pad": None}
+
+
+class Failure(Exception):
+    """kind is usage, model or runtime."""
+
+    def __init__(self, kind, message):
+        super().__init__(message)
+        self.kind = kind
+
+
+class Events:
+    """JSON lines, one write a line. `now` writes at once; `defer` waits for the next `now`, so that nothing is written inside a timed stretch."""
+
+    def __init__(self, path):
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        self._deferred = []
+
+    def now(self, event, t_ns=None, **fields):
+        self.flush()
+        self._write(event, time.monotonic_ns() if t_ns is None else t_ns, fields)
+
+    def defer(self, event, t_ns, **fields):
+        self._deferred.append((event, t_ns, fields))
+
+    def flush(self):
+        waiting, self._deferred = self._deferred, []
+        for line in waiting:
+            self._write(*line)
+
+    def _write(self, event, t_ns, fields):
+        os.write(self._fd, (json.dumps({"v": VERSION, "event": event, "t_ns": t_ns, **fields}) + "\n").encode())
+
+
+def table(where, raw, fields):
+    """The fields of a JSON object, checked; one that is unknown, missing or of another type is the caller's mistake."""
+    if not isinstance(raw, dict):
+        raise Failure("usage", f"{where}: expected an object")
+    if unknown := sorted(set(raw) - set(fields)):
+        raise Failure("usage", f"{where}: unknown field {unknown[0]}")
+    values = {}
+    for name, kind in fields.items():
+        if name not in raw and name not in DEFAULTS:
+            raise Failure("usage", f"{where}: {name} is missing")
+        value = raw.get(name, DEFAULTS.get(name))
+        kind, optional = (kind[0], True) if isinstance(kind, tuple) else (kind, False)
+        if kind is float and type(value) is int:
+            value = float(value)
+        if not (type(value) is kind or (optional and value is None)):
+            raise Failure("usage", f"{where}.{name}: expected {kind.__name__}, found {value!r}")
+        values[name] = value
+    return values
+
+
+def read_job(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            raw = json.load(file)
+    except (OSError, ValueError) as e:
+        raise Failure("usage", f"{path}: {e}") from e
+    job = table("job", raw, JOB)
+    if job["v"] != VERSION:
+        raise Failure("usage", f"version {job['v']} of the job: this runner speaks {VERSION}")
+    model = job["model"] = table("model", job["model"], MODEL)
+    if job["threads"] is not None and job["threads"] < 1:
+        raise Failure("usage", "threads is below 1")
+    if not job["queries"]:
+        raise Failure("usage", "no queries")
+    job["queries"] = [table(f"queries.{i}", q, QUERY) for i, q in enumerate(job["queries"])]
+    for q in job["queries"]:
+        if q["gen_tokens"] < 1 or not q["ids"]:  # an empty prompt kills MNN by a division by zero
+            raise Failure("usage", f"query {q['query']}: no prompt, or no token to make")
+        if not all(type(i) is int and 0 <= i < model["vocab"] for i in q["ids"]):
+            raise Failure("usage", f"query {q['query']}: a token is outside the vocabulary of {model['vocab']}")
+    return job
+
+
+def settings(job):
+    """What set_config is given. `async` and `reuse_kv` are ours: a query must be complete when it returns and start from nothing."""
+    config = {"async": False, "reuse_kv": False, "thread_num": job["threads"] or 1}
+    for name, text in job["options"].items():
+        if name not in OPTIONS:
+            raise Failure("usage", f"unknown option {name}: one of {', '.join(OPTIONS)}")
+        try:
+            config[name] = json.loads(text)
+        except ValueError:
+            config[name] = text
+    if "backend_type" not in config and job["unit"] is not None:
+        default = {"cpu": "cpu", "gpu": "opencl"}.get(job["unit"])
+        if default is None:
+            raise Failure("usage", f"unit {job['unit']}: name the backend_type, npu or hexagon")
+        config["backend_type"] = default
+    if config.get("backend_type", "cpu") not in BACKENDS:
+        raise Failure("usage", f"backend_type {config['backend_type']!r}: one of {', '.join(BACKENDS)}")
+    return config
+
+
+@contextlib.contextmanager
+def stdout_into(path):
+    """Sends what is printed on file descriptor 1, also by C code, into a file, and afterwards that file to the real stdout.
+
+    A file, not a pipe: it takes any amount while the interpreter's lock is held, and it stays if MNN kills the process."""
+    flush = ctypes.CDLL(None).fflush
+    flush(None)
+    real = os.dup(1)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    os.dup2(file, 1)
+    os.close(file)
+    try:
+        yield
+    finally:
+        flush(None)
+        os.dup2(real, 1)
+        os.close(real)
+        with open(path, "rb") as file:
+            os.write(1, file.read())
+
+
+def check_files(path, vocab):
+    """The content of the config file. MNN dies of one that is not JSON, and takes a missing or short embedding for zeros."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            config = json.load(file)
+        folder = os.path.dirname(path)
+        with open(os.path.join(folder, config.get("llm_config", "llm_config.json")), encoding="utf-8") as file:
+            shape = json.load(file)
+        if "tie_embeddings" not in shape:
+            embedding = os.path.join(folder, config.get("embedding_file", "embeddings_bf16.bin"))
+            found, wanted = os.path.getsize(embedding), 2 * vocab * shape.get("hidden_size", 0)
+            if "bf16" in embedding and found < wanted:
+                raise Failure("model", f"{embedding}: {found} bytes where the job's model has {wanted}")
+        return config
+    except (OSError, ValueError, AttributeError, TypeError) as e:
+        raise Failure("model", f"{path}: {e}") from e
+
+
+def load(job, config, events):
+    """The loaded model. The import belongs to the load: it is MNN's library that comes with it."""
+    file = job["model"]["files"].get("config")
+    if file is None:
+        raise Failure("usage", "model.files.config is missing")
+    events.now("load_begin")
+    written = check_files(file, job["model"]["vocab"])
+    begun = time.monotonic_ns()
+    with stdout_into(LOAD_LOG):
+        try:
+            import MNN
+            import MNN.llm
+        except ImportError as e:
+            raise Failure("runtime", f"{e}: pip install MNN") from e
+        imported = time.monotonic_ns()
+        model = MNN.llm.create(file)
+        if model is None:
+            raise Failure("model", f"{file}: MNN made no model of it")
+        model.set_config(config)
+        # The wrapper's own load() has no result.
+        loaded = model._c_obj.load()
+    loaded_at = time.monotonic_ns()
+    events.now("note", key="runtime_version", value=MNN.version())
+    events.now("note", key="import_us", value=str((imported - begun) // 1000))
+    with open(LOAD_LOG, encoding="utf-8", errors="replace") as log:
+        text = log.read()
+    if not loaded:
+        raise Failure("model", f"{file}: MNN did not load the model: {' '.join(text.split())[:500]}")
+    dump = model._c_obj.dump_config()
+    events.now("note", key="engine", value="llm")
+    events.now("note", key="effective_options", value=json.dumps(json.loads(dump) if isinstance(dump, str) else dump))
+    fallback = FALLBACK.search(text)
+    if fallback:
+        events.now("note", key="fallback", value=fallback.group())
+    events.now("load_end", loaded_at, unit=proven_unit({**written, **config}, bool(fallback)))
+    return model
+
+
+def proven_unit(config, fallback):
+    """The unit that has the model, if that can be told. A context binary of QNN runs on the NPU although its backend is named cpu."""
+    if fallback:
+        return "cpu"
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        mapped = maps.read()
+    for library, unit in LIBRARIES:
+        if f"/{library}" in mapped:
+            return unit
+    return "cpu" if config.get("backend_type", "cpu") == "cpu" else None
+
+
+def answer(model, query, job, events):
+    """Greedy; nothing ends it before gen_tokens."""
+    import numpy
+
+    number, ids, n, vocab = query["query"], query["ids"], query["gen_tokens"], job["model"]["vocab"]
+
+    def step(tokens):
+        # The prefill gives the logits of the last position alone, or of all.
+        logits = numpy.asarray(model.forward(tokens).read()).reshape(-1)
+        if logits.size not in (vocab, vocab * len(tokens)):
+            raise Failure("model", f"query {number}: {logits.size} logits for {len(tokens)} tokens and a vocabulary of {vocab}")
+        row = logits[-vocab:]
+        token = int(row.argmax())
+        # Damaged weights; a NaN is larger than nothing.
+        if not (row[token] > row[token - 1] or row[token] > row[(token + 1) % vocab]):
+            raise Failure("model", f"query {number}: the logits are all the same or no numbers")
+        return token
+
+    model.generate_init()  # without reuse_kv it empties the KV cache
+    made, failure, finish = 0, None, "length"
+    events.now("prompt", query=number, tokens=len(ids))
+    try:
+        if len(ids) + n - 1 > job["model"]["context"]:
+            finish = "context"
+            raise Failure("usage", f"query {number}: {len(ids)} prompt tokens and {n} new ones do not fit a context of {job['model']['context']}")
+        token = step(ids)
+        events.defer("token", time.monotonic_ns(), query=number, i=0, id=token)
+        for made in range(1, n):
+            token = step([token])
+            events.defer("token", time.monotonic_ns(), query=number, i=made, id=token)
+    except Failure as e:
+        failure = e
+    except Exception as e:
+        failure = Failure("runtime", f"query {number}: {type(e).__name__}: {e}")
+    ended = time.monotonic_ns()
+    context = model._c_obj.get_context()
+    if failure is None and context.get("status") == INTERNAL_ERROR:
+        failure = Failure("runtime", f"query {number}: MNN says INTERNAL_ERROR")
+    if failure is not None and finish == "length":
+        finish = "error"
+    calls, total = context.get("gen_seq_len", 0), context.get("all_seq_len", 0)
+    events.now(
+        "query_end", ended, query=number, finish=finish,
+        # MNN counts its forwards and all tokens that went in: the prompt and, from the second forward on, one each.
+        prompt_tokens=total - (calls - 1) if calls else None, generated_tokens=calls or None,
+        # It keeps its times in generate() only; here they are 0, which is "not given".
+        reported={name: context[name] for name in ("prefill_us", "decode_us", "sample_us") if context.get(name)},
+    )
+    if failure is not None:
+        raise failure
+
+
+def work(arguments, events):
+    if len(arguments) != 1:
+        raise Failure("usage", "one argument is expected: the job file")
+    job = read_job(arguments[0])
+    config = settings(job)
+    model = load(job, config, events)
+    if job["perf_profile"] is not None:
+        events.now("note", key="ignored", value=f"perf_profile={job['perf_profile']}: MNN has none")
+    events.now("note", key="step", value="a token = MNN forward() from Python, logits copied to numpy, argmax there; the first one over the whole prompt")
+    for query in job["queries"]:
+        answer(model, query, job, events)
+
+
+def main():
+    path = os.environ.get("BENCH_EVENTS")
+    if not path:
+        print("error: the environment has no BENCH_EVENTS", file=sys.stderr)
+        return 2
+    events = Events(path)
+    gc.disable()  # nothing here is circular, and a collection would fall on some token
+    try:
+        work(sys.argv[1:], events)
+    except Failure as e:
+        failure = e
+    except Exception as e:
+        import traceback
+
+        traceback.print_exc()
+        failure = Failure("runtime", f"{type(e).__name__}: {e}")
+    else:
+        events.now("end")
+        return 0
+    print(f"error: {failure}", file=sys.stderr)
+    events.now("error", kind=failure.kind, message=str(failure))
+    return 1
+
+
+if __name__ == "__main__":
+    status = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # What MNN left in C's buffers must come out; its tear-down inside a dying interpreter must not decide the exit status.
+    ctypes.CDLL(None).fflush(None)
+    os._exit(status)

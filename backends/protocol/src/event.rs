@@ -1,0 +1,180 @@
+//! What a runner says: the lines of the events file.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::{Unit, monotonic_ns};
+
+/// Raw numbers from the runtime's own profile, their unit in the name (`ttft_us`, `decode_us`). A number that was not given is
+/// absent.
+pub type Reported = BTreeMap<String, f64>;
+
+/// One line of the events file. `t_ns` is [`monotonic_ns`] at the moment of the event, not of the writing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// A fact about the run: `runtime_version`, `effective_options`, ...
+    Note {
+        /// Time.
+        t_ns: u64,
+        /// What the fact is about.
+        key: String,
+        /// The fact.
+        value: String,
+    },
+    /// The framework's library and the model begin to load.
+    LoadBegin {
+        /// Time.
+        t_ns: u64,
+    },
+    /// The model is ready for a query.
+    LoadEnd {
+        /// Time.
+        t_ns: u64,
+        /// The unit that the runtime can prove to have the model; never the one asked for.
+        #[serde(default)]
+        unit: Option<Unit>,
+        /// Names of the loaded graphs, if they are known.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        graphs: Vec<String>,
+    },
+    /// A query is submitted: its time zero.
+    Prompt {
+        /// Time.
+        t_ns: u64,
+        /// Number of the query.
+        query: u32,
+        /// Tokens submitted, with the BOS that the runtime adds.
+        tokens: u32,
+    },
+    /// A token has come out.
+    Token {
+        /// Number of the query.
+        query: u32,
+        /// Place in the output, from 0.
+        i: u32,
+        /// The token, if the runtime shows it.
+        #[serde(default)]
+        id: Option<u32>,
+        /// Time.
+        t_ns: u64,
+    },
+    /// A query is over, well or not.
+    QueryEnd {
+        /// Number of the query.
+        query: u32,
+        /// Time.
+        t_ns: u64,
+        /// Prompt tokens as the runtime counts them.
+        #[serde(default)]
+        prompt_tokens: Option<u32>,
+        /// Output tokens as the runtime counts them.
+        #[serde(default)]
+        generated_tokens: Option<u32>,
+        /// Why it ended.
+        finish: Finish,
+        /// The runtime's own figures.
+        #[serde(default, deserialize_with = "without_nulls")]
+        reported: Reported,
+    },
+    /// Memory in use.
+    Memory {
+        /// Time.
+        t_ns: u64,
+        /// What was measured.
+        name: String,
+        /// Bytes.
+        bytes: u64,
+    },
+    /// Time of one operation.
+    Layer {
+        /// Time at which it was known.
+        t_ns: u64,
+        /// Name of the operation.
+        name: String,
+        /// Its graph.
+        #[serde(default)]
+        graph: Option<String>,
+        /// Its type.
+        #[serde(default)]
+        op: Option<String>,
+        /// Where it ran.
+        #[serde(default)]
+        unit: Option<Unit>,
+        /// Duration in microseconds.
+        #[serde(default)]
+        duration_us: Option<f64>,
+        /// Cycles of the unit.
+        #[serde(default)]
+        cycles: Option<u64>,
+    },
+    /// The run failed; the process exits with a status that is not 0.
+    Error {
+        /// Time.
+        t_ns: u64,
+        /// Whose fault it is.
+        kind: ErrorKind,
+        /// What happened.
+        message: String,
+    },
+    /// The last line of a run that did all it was asked.
+    End {
+        /// Time.
+        t_ns: u64,
+    },
+}
+
+/// Why a query ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Finish {
+    /// All tokens that were asked for.
+    Length,
+    /// The model ended its text.
+    Eos,
+    /// It failed.
+    Error,
+    /// The context was full.
+    Context,
+    /// A reason that this version does not know.
+    #[serde(other)]
+    Other,
+}
+
+/// Whose fault an error is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ErrorKind {
+    /// The job asks for something impossible.
+    Usage,
+    /// The model's files are missing, damaged or made for something else.
+    Model,
+    /// The framework or the device.
+    Runtime,
+    /// A kind that this version does not know.
+    #[serde(other)]
+    Other,
+}
+
+impl Event {
+    /// A fact, now.
+    pub fn note(key: &str, value: impl Into<String>) -> Self {
+        Self::Note { t_ns: monotonic_ns(), key: key.into(), value: value.into() }
+    }
+
+    /// An error, now.
+    pub fn error(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self::Error { t_ns: monotonic_ns(), kind, message: message.into() }
+    }
+
+    /// The value of the tag `event` for every kind of event that this version knows.
+    pub(crate) const NAMES: [&str; 10] =
+        ["note", "load_begin", "load_end", "prompt", "token", "query_end", "memory", "layer", "error", "end"];
+}
+
+/// A runtime's missing number may come as `null`.
+fn without_nulls<'de, D: Deserializer<'de>>(d: D) -> Result<Reported, D::Error> {
+    let all = BTreeMap::<String, Option<f64>>::deserialize(d)?;
+    Ok(all.into_iter().filter_map(|(name, n)| Some((name, n?))).collect())
+}

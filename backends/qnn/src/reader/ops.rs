@@ -1,0 +1,150 @@
+//! What the readers of a QNN profile share: executions, their operations, and the figures made of them.
+
+use bench_backend_api::{
+    Layer, ReadMeasurement,
+    text::{plausible_ms, to_ms},
+};
+use serde_json::{Number, Value};
+
+/// One row of an operation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Op {
+    /// As printed, without ` (cycles)`.
+    pub name: String,
+    /// Type, when the tool printed one.
+    pub op_type: Option<String>,
+    /// `None` when the tool does not know.
+    pub value: Option<f64>,
+    /// `cycles` or `us`.
+    pub unit: String,
+}
+impl Op {
+    /// An operation from a profile's identifier; the unit in its lower case.
+    pub fn new(identifier: &str, value: Option<f64>, unit: &str) -> Self {
+        let name = identifier.trim();
+        let name = name.strip_suffix("(cycles)").unwrap_or(name).trim_end();
+        Self { name: name.to_owned(), op_type: None, value, unit: unit.to_ascii_lowercase() }
+    }
+}
+
+/// The same operations of several executions as layers: the mean of the known values, and how many executions it is a mean of.
+///
+/// The executions must have the same operations in the same order.
+pub fn layers(executions: &[&[Op]], graph: &str, unit: Option<&str>, method: &str) -> Vec<Layer> {
+    let Some(first) = executions.first() else { return Vec::new() };
+    first
+        .iter()
+        .enumerate()
+        .map(|(index, op)| {
+            let values: Vec<f64> = executions.iter().filter_map(|ops| ops.get(index)?.value).collect();
+            let value = (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
+            Layer {
+                graph: graph.to_owned(),
+                phase: phase_of(graph).to_owned(),
+                index: index as u32,
+                name: op.name.clone(),
+                op_type: op.op_type.clone(),
+                unit: unit.map(str::to_owned),
+                value,
+                value_unit: op.unit.clone(),
+                count: Some(if values.is_empty() { executions.len() } else { values.len() } as u32),
+                method: method.to_owned(),
+            }
+        })
+        .collect()
+}
+
+/// `prefill` or `decode` when a graph's name says so: `prompt_ar128_cl4096_1_of_3`, `token_ar1_cl4096_1_of_3`, `prefill`, `decode`.
+pub fn phase_of(graph: &str) -> &'static str {
+    let lower = graph.to_ascii_lowercase();
+    let word = |wanted: &str| lower.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == wanted);
+    if lower.contains("prefill") || word("prompt") {
+        "prefill"
+    } else if lower.contains("decode") && !lower.contains("decoder") || word("token") || word("tokengen") || word("ar1") {
+        "decode"
+    } else {
+        ""
+    }
+}
+
+/// Adds the mean, the least and, where there are enough of them, the percentiles of single latencies in ms. The mean is of all of them.
+pub fn add_latencies(measurement: &mut ReadMeasurement, latencies: &[f64]) {
+    let mut sorted: Vec<f64> = latencies.iter().copied().filter(|&value| plausible_ms(value)).collect();
+    sorted.sort_by(f64::total_cmp);
+    let Some(&least) = sorted.first() else { return };
+    measurement.metric("latency_ms", sorted.iter().sum::<f64>() / sorted.len() as f64);
+    if sorted.len() < 2 {
+        return;
+    }
+    measurement.metric("latency_min_ms", least);
+    let middle = sorted.len() / 2;
+    let median = if sorted.len() % 2 == 1 { sorted[middle] } else { f64::midpoint(sorted[middle - 1], sorted[middle]) };
+    measurement.metric("latency_p50_ms", median);
+    // The nearest rank; a percentile needs as many values as it splits.
+    for (name, percent, needed) in [("latency_p90_ms", 90, 10), ("latency_p99_ms", 99, 100)] {
+        if sorted.len() >= needed {
+            measurement.metric(name, sorted[(sorted.len() * percent).div_ceil(100) - 1]);
+        }
+    }
+}
+
+/// A number as JSON: a whole one without a point, `null` for what is not finite.
+pub fn json(value: f64) -> Value {
+    if value.fract() == 0.0 && value.abs() < 9e15 {
+        return Value::from(value as i64);
+    }
+    Number::from_f64(value).map_or(Value::Null, Value::Number)
+}
+
+/// A finite number under the tool's own name.
+pub fn report(measurement: &mut ReadMeasurement, name: &str, value: f64) {
+    if value.is_finite() {
+        measurement.reported.insert(name.to_owned(), json(value));
+    }
+}
+
+/// An event's name with its unit, unless the name has it.
+pub fn with_unit(name: &str, unit: &str) -> String {
+    let unit = format!("({})", unit.to_ascii_lowercase());
+    if name.ends_with(&unit) { name.to_owned() } else { format!("{name} {unit}") }
+}
+
+/// A time that can be a measurement, in ms, or why it can't.
+pub fn time(name: &str, value: f64, unit: &str) -> Result<f64, String> {
+    let ms = to_ms(value, unit).ok_or_else(|| format!("{name}: `{unit}` is not a unit of time, the value is left out"))?;
+    if plausible_ms(ms) { Ok(ms) } else { Err(format!("{name}: {value} {unit} can not be a measurement, the value is left out")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases_come_from_names() {
+        let cases = [
+            ("prompt_ar128_cl4096_1_of_3", "prefill"),
+            ("token_ar1_cl4096_2_of_3", "decode"),
+            ("model_prefill", "prefill"),
+            ("prof_decode_fp16", "decode"),
+            ("vae_decoder", ""),
+            ("mobilenet", ""),
+        ];
+        for (name, phase) in cases {
+            assert_eq!(phase_of(name), phase, "{name}");
+        }
+    }
+
+    #[test]
+    fn percentiles_need_enough_values() {
+        let mut few = ReadMeasurement::new("x");
+        add_latencies(&mut few, &[3.0, 1.0, 2.0, f64::NAN]);
+        // (3 + 1 + 2) / 3 = 2; the NaN is not a latency.
+        assert_eq!(few.metrics["latency_ms"], 2.0);
+        assert_eq!((few.metrics["latency_min_ms"].as_f64(), few.metrics["latency_p50_ms"].as_f64()), (Some(1.0), Some(2.0)));
+        assert!(!few.metrics.contains_key("latency_p90_ms"));
+        let mut ten = ReadMeasurement::new("x");
+        add_latencies(&mut ten, &(1..=10).map(f64::from).collect::<Vec<_>>());
+        // Rank 9 of 10 is 9; the median of 5 and 6 is 5.5.
+        assert_eq!((ten.metrics["latency_p90_ms"].as_f64(), ten.metrics["latency_p50_ms"].as_f64()), (Some(9.0), Some(5.5)));
+    }
+}

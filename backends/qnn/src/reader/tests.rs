@@ -1,0 +1,198 @@
+use bench_backend_api::{FailureKind, Reader, Reading, SourceFile, text::damaged};
+use serde_json::Value;
+
+use super::QnnReader;
+
+const DETAILED: &[u8] = include_bytes!("../../fixtures/viewer-detailed.txt");
+const MARKDOWN: &[u8] = include_bytes!("../../fixtures/viewer-markdown.txt");
+const LINTING: &[u8] = include_bytes!("../../fixtures/viewer-linting.txt");
+const PER_RUN: &[u8] = include_bytes!("../../fixtures/per-run.txt");
+const CSV: &[u8] = include_bytes!("../../fixtures/profile-netrun.csv");
+const THROUGHPUT: &[u8] = include_bytes!("../../fixtures/throughput-segfault.txt");
+const NETRUN_OK: &[u8] = include_bytes!("../../fixtures/netrun-ok.txt");
+const NETRUN_FAIL: &[u8] = include_bytes!("../../fixtures/netrun-fail.txt");
+const WRONG_CONTEXT: &[u8] = include_bytes!("../../fixtures/throughput-wrong-context.txt");
+const VALIDATOR: &[u8] = include_bytes!("../../fixtures/validator-fail.txt");
+const QHAS: &[u8] = include_bytes!("../../fixtures/qhas.json");
+
+fn read(files: &[&[u8]]) -> Result<Reading, String> {
+    let files: Vec<SourceFile> =
+        files.iter().enumerate().map(|(index, bytes)| SourceFile { name: format!("dir/file{index}.txt"), bytes: bytes.to_vec() }).collect();
+    QnnReader.read(&files).map_err(|error| error.to_string())
+}
+
+/// The metrics of a measurement, compared to a billionth.
+fn assert_metrics(reading: &Reading, label: &str, expected: &[(&str, f64)]) {
+    let found = reading.measurements.iter().find(|measurement| measurement.label == label);
+    let found = found.unwrap_or_else(|| panic!("no measurement {label}: {:?}", reading.measurements));
+    for (name, value) in expected {
+        let actual =
+            found.metrics.get(*name).and_then(Value::as_f64).unwrap_or_else(|| panic!("{label} has no {name}: {:?}", found.metrics));
+        assert!((actual - value).abs() <= 1e-9 * value.abs(), "{label} {name}: {actual}, not {value}");
+    }
+    assert_eq!(found.metrics.len(), expected.len(), "{label}: {:?}", found.metrics);
+}
+
+fn assert_warns(reading: &Reading, words: &[&str]) {
+    for word in words {
+        assert!(reading.warnings.iter().any(|warning| warning.contains(word)), "no warning of `{word}`: {:?}", reading.warnings);
+    }
+}
+
+fn ops(reading: &Reading) -> Vec<(u32, &str, Option<f64>)> {
+    reading.layers.iter().map(|layer| (layer.index, layer.name.as_str(), layer.value)).collect()
+}
+
+#[test]
+fn viewer_text_with_operations() {
+    let reading = read(&[DETAILED]).unwrap();
+    let expected = [("latency_ms", 12.5), ("latency_min_ms", 12.0), ("throughput_inf_s", 64.5161), ("load_ms", 41.25)];
+    assert_metrics(&reading, "prompt_ar128_cl2048", &expected);
+    let expected = [
+        (0, "Input OpId_2", Some(500.0)),
+        (1, "/layer.0/attn/MatMul, fused:OpId_21", Some(6e6)),
+        (2, "/layer.0/attn/Reshape:OpId_24", Some(0.0)),
+        (3, "/layer.0/mlp/MatMul:OpId_30", None),
+    ];
+    assert_eq!(ops(&reading), expected);
+    let layer = &reading.layers[1];
+    assert_eq!(
+        (layer.value_unit.as_str(), layer.phase.as_str(), layer.unit.as_deref(), layer.count),
+        ("cycles", "prefill", Some("npu"), None)
+    );
+    assert_warns(&reading, &["`3,000,000` is not a plain number"]);
+    assert_eq!(reading.measurements[0].reported["Max NetRun (us)"], 14000);
+}
+
+#[test]
+fn viewer_text_that_went_through_markdown() {
+    let reading = read(&[MARKDOWN]).unwrap();
+    assert_metrics(&reading, "net", &[("latency_ms", 4.0), ("load_ms", 200.0)]);
+    // NetRun has a thousands comma: it is refused, and the next time is taken and named.
+    assert_metrics(&reading, "head", &[("latency_ms", 1.4)]);
+    // Of two graphs the throughput is nobody's alone.
+    assert_metrics(&reading, "inference", &[("throughput_inf_s", 150.25)]);
+    assert_warns(&reading, &["`1,500` is not a plain number", "QNN (execute) time"]);
+}
+
+#[test]
+fn linting_and_single_runs() {
+    let linting = read(&[LINTING]).unwrap();
+    assert_eq!(ops(&linting), [(0, "Input OpId_2", Some(100.0)), (1, "conv:OpId_21", Some(1400.0))]);
+    assert_eq!((linting.layers[0].method.as_str(), linting.layers[0].phase.as_str()), ("qnn-linting", "decode"));
+    let runs = read(&[PER_RUN]).unwrap();
+    // (3 + 2) / 2; the operations are means of two executions: (10 + 20) / 2, (60 + 30) / 2.
+    assert_metrics(&runs, "inference", &[("latency_ms", 2.5), ("latency_min_ms", 2.0), ("latency_p50_ms", 2.5)]);
+    assert_eq!(ops(&runs), [(0, "Input OpId_2", Some(15.0)), (1, "conv:OpId_16", Some(45.0))]);
+    assert_eq!(runs.layers[0].count, Some(2));
+}
+
+#[test]
+fn csv_with_commas_in_identifiers() {
+    let reading = read(&[CSV]).unwrap();
+    // NetRun of both executions: (2.1 + 1.9) / 2; its own initialisation and its own throughput.
+    let expected = [("latency_ms", 2.0), ("latency_min_ms", 1.9), ("latency_p50_ms", 2.0), ("load_ms", 52.0), ("throughput_inf_s", 500.0)];
+    assert_metrics(&reading, "inference", &expected);
+    assert_eq!(ops(&reading), [(0, "add, then mul:OpId_7", Some(200.0)), (1, "relu:OpId_8", None)]);
+    assert_warns(&reading, &["line 15: not a row"]);
+    // Without the last column the comma belongs to the identifier too.
+    let seven =
+        String::from_utf8_lossy(CSV).replace(",ONNX Source Ops", "").replace(",Add_1|Mul_2", "").replace("(cycles),\n", "(cycles)\n");
+    assert_eq!(ops(&read(&[seven.as_bytes()]).unwrap()), ops(&reading));
+    // Graphs of several files are told apart by the files' names.
+    let both = read(&[CSV, CSV]).unwrap();
+    let labels: Vec<&str> = both.measurements.iter().map(|measurement| measurement.label.as_str()).collect();
+    assert_eq!((labels, both.layers[3].graph.as_str()), (vec!["file0", "file1"], "file1"));
+}
+
+#[test]
+fn throughput_table_with_a_crash_behind_it() {
+    let reading = read(&[THROUGHPUT]).unwrap();
+    // 2000 executions in 5 s.
+    assert_metrics(&reading, "resnet", &[("latency_ms", 2.48), ("latency_min_ms", 2.3), ("throughput_inf_s", 400.0)]);
+    assert_eq!((reading.measurements.len(), reading.failure.clone()), (1, None));
+    assert_warns(&reading, &["not four plain numbers", "Segmentation fault"]);
+    let old = b"PerformanceMonitor\n Name: Time(us)\n t1:graphExecute:  10 2229 1905 3315\n";
+    assert_metrics(&read(&[old]).unwrap(), "inference", &[("latency_ms", 2.229), ("latency_min_ms", 1.905)]);
+}
+
+#[test]
+fn qhas_summary() {
+    let reading = read(&[QHAS]).unwrap();
+    assert_metrics(&reading, "net_0", &[("latency_ms", 1.25), ("throughput_inf_s", 800.0)]);
+    assert_eq!(ops(&reading), [(0, "conv_1", Some(900.0)), (1, "flat", Some(0.0))]);
+    assert_eq!(reading.layers[0].op_type.as_deref(), Some("Conv2d"));
+}
+
+#[test]
+fn net_run_prints_no_times() {
+    let reading = read(&[NETRUN_OK]).unwrap();
+    assert_eq!((reading.measurements.len(), reading.failure.clone()), (0, None));
+    assert_warns(&reading, &["qnn-profile-viewer"]);
+    let both = read(&[NETRUN_OK, DETAILED]).unwrap();
+    assert_eq!((both.measurements.len(), both.failure), (1, None));
+}
+
+#[test]
+fn failures() {
+    let cut = &NETRUN_OK[..NETRUN_OK.len() - 30];
+    let cases: [(&str, &[u8], FailureKind, &[&str]); 6] = [
+        ("transport", NETRUN_FAIL, FailureKind::Device, &["4000", "14001", "Device Creation failure"]),
+        ("context", WRONG_CONTEXT, FailureKind::Model, &["Could not create context from binary", "cpu_ctx does not exist"]),
+        ("validator", VALIDATOR, FailureKind::Device, &["-6", "NOT supported"]),
+        ("cut", cut, FailureKind::Runtime, &["Finished Executing Graphs"]),
+        ("crash", b"qnn-net-run pid:7\nExecuting Graphs\nSegmentation fault\n", FailureKind::Runtime, &["Segmentation fault"]),
+        ("binary", b"[ ERROR ] QnnDsp <E> Failed to create context from binary with err 0x138d\n", FailureKind::Model, &["0x138d"]),
+    ];
+    for (name, bytes, kind, words) in cases {
+        let reading = read(&[bytes]).unwrap();
+        let failure = reading.failure.unwrap_or_else(|| panic!("{name}: no failure"));
+        assert_eq!(failure.kind, kind, "{name}: {failure}");
+        assert!(failure.hint.is_some(), "{name}");
+        for word in words {
+            assert!(failure.message.contains(word), "{name}: {failure}");
+        }
+    }
+}
+
+#[test]
+fn other_files_are_refused() {
+    let cases: [(&str, &[u8], &str); 5] = [
+        ("empty", b"", "empty"),
+        ("other tool", b"| model | size | t/s |", "line 1"),
+        ("cut JSON", &QHAS[..80], "line 1"),
+        ("other JSON", b"{}", "QHAS"),
+        ("binary log", &[0; 99], "qnn-profile-viewer"),
+    ];
+    for (name, bytes, words) in cases {
+        let error = read(&[bytes]).unwrap_err();
+        assert!(error.contains(words), "{name}: {error}");
+    }
+}
+
+#[test]
+fn codes_are_found_in_any_line() {
+    use super::codes::code_in;
+    let cases = [
+        ("context index[568761.916473] qcom,fastrpc-cb a300000.remoteproc:glink = 0 : err 5005", Some("5005")),
+        ("fastrpc_apps_user.c:4247: Error 0x80000406: open_dev (-1) failed", Some("0x80000406")),
+        ("Failed to parse default platform info: 14001", Some("14001")),
+        ("Failed to get context binary size with err 0x138b", None),
+        ("QNN graph execute error. Error code: 6001", Some("6001")),
+        ("PF_VALIDATOR: ERROR: -6 . Error while executing", Some("-6")),
+        ("Failed to load /data/14001/libQnnHtp.so", None),
+        ("Returned Status = 0", None),
+    ];
+    for (line, code) in cases {
+        assert_eq!(code_in(line), code, "{line}");
+    }
+}
+
+#[test]
+fn nothing_panics() {
+    for bytes in [DETAILED, MARKDOWN, LINTING, PER_RUN, CSV, THROUGHPUT, NETRUN_OK, NETRUN_FAIL, VALIDATOR, QHAS] {
+        for copy in damaged(bytes, 300) {
+            let _ = read(&[&copy]);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Events for eyes and programs: progress bars on a terminal, plain lines otherwise, JSON lines on demand.
+
+use std::{
+    io::{IsTerminal, Write},
+    sync::Mutex,
+};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::Format;
+use crate::run::events::{Event, Sink};
+
+/// Shows events.
+pub struct Console {
+    format: Format,
+    bar: Option<ProgressBar>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    done: u32,
+    total: u32,
+}
+
+impl Console {
+    /// A console for the format asked for; human text goes to standard error, JSON lines to standard output.
+    pub fn new(format: Format) -> Self {
+        let terminal = std::io::stderr().is_terminal() && format == Format::Human;
+        let bar = terminal.then(|| {
+            let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+            let style = ProgressStyle::with_template("{bar:30} {pos}/{len} launches  {elapsed}  {wide_msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar
+        });
+        Self { format, bar, state: Mutex::new(State::default()) }
+    }
+
+    /// One line for people.
+    pub fn line(&self, text: &str) {
+        let text = printable(text);
+        if let Some(bar) = &self.bar {
+            bar.println(text);
+        } else {
+            let _ = writeln!(std::io::stderr(), "{text}");
+        }
+    }
+
+    fn human(&self, event: &Event) {
+        let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match event {
+            Event::RunBegin { scenario, segment, cells, launches, folder, .. } => {
+                state.total = *launches;
+                if let Some(bar) = &self.bar {
+                    bar.set_length(u64::from(*launches));
+                }
+                let again = if *segment > 0 { format!(" (resumed, segment {segment})") } else { String::new() };
+                self.line(&format!("{scenario}: {cells} cells, up to {launches} launches{again}; results in {folder}"));
+            }
+            Event::Preparing { what } => {
+                if let Some(bar) = &self.bar {
+                    bar.set_message(format!("making {what}"));
+                }
+            }
+            Event::Prepared { what, seconds, cached } => {
+                if !cached {
+                    self.line(&format!("made {what} in {seconds:.1} s"));
+                }
+            }
+            Event::CellSkipped { cell, reason } => self.line(&format!("skipped  {cell}: {reason}")),
+            Event::CellFailed { cell, failure } => self.line(&format!("failed   {cell}: {failure}")),
+            Event::BlockBegin { .. } | Event::CellDone { .. } => {}
+            Event::LaunchBegin { cell, pass, .. } => {
+                if let Some(bar) = &self.bar {
+                    bar.set_message(format!("{cell} ({pass})"));
+                }
+            }
+            Event::LaunchEnd { cell, pass, launch, status, failure, ttft_ms, decode_tok_s, .. } => {
+                state.done += 1;
+                if let Some(bar) = &self.bar {
+                    bar.set_position(u64::from(state.done));
+                }
+                let figure = |value: &Option<f64>, unit: &str| value.map_or_else(|| format!("- {unit}"), |v| format!("{v:.1} {unit}"));
+                let words = match failure {
+                    Some(f) => format!("{f}{}", f.hint.as_ref().map(|h| format!(" -> {h}")).unwrap_or_default()),
+                    None => format!("TTFT {}, decode {}", figure(ttft_ms, "ms"), figure(decode_tok_s, "tok/s")),
+                };
+                let total = if self.bar.is_some() { String::new() } else { format!("[{}/{}] ", state.done, state.total) };
+                self.line(&format!("{total}{:<10} {cell} {pass} {launch}: {words}", status.as_str()));
+            }
+            Event::Warning { text } => self.line(&format!("warning: {text}")),
+            Event::Interrupted { by } => self.line(&format!("interrupted by {by}; what was measured is kept")),
+            Event::RunEnd { ok, failed, skipped, unverified } => {
+                if let Some(bar) = &self.bar {
+                    bar.finish_and_clear();
+                }
+                self.line(&format!("{ok} cells measured, {failed} failed, {unverified} unverified, {skipped} skipped"));
+            }
+        }
+    }
+}
+
+impl Sink for Console {
+    fn emit(&self, event: &Event) {
+        match self.format {
+            Format::Human => self.human(event),
+            Format::Json => {
+                if let Ok(line) = serde_json::to_string(event) {
+                    let _ = writeln!(std::io::stdout(), "{line}");
+                }
+            }
+        }
+    }
+}
+
+/// A text of a device or tool without what could steer a terminal.
+pub fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

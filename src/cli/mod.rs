@@ -1,0 +1,98 @@
+//! The command line: one file a verb. Only this module and the report print.
+
+mod check;
+mod completions;
+mod console;
+mod exit;
+mod parse;
+mod plan;
+mod report;
+mod run;
+mod runtimes;
+mod schema;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use exit::Code;
+
+/// Measures the same language model on the same Snapdragon device through every inference framework it can find.
+#[derive(Debug, Parser)]
+#[command(name = "bench", version, about, after_help = exit::HELP)]
+struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Measures the cells of a scenario
+    Run(run::Args),
+    /// Prints the cells and the time that a scenario will take, without running anything
+    Plan(plan::Args),
+    /// Checks scenario files, without a device
+    Check(check::Args),
+    /// Lists and installs what the backends need
+    Runtimes(runtimes::Args),
+    /// Makes the page of one or more runs
+    Report(report::Args),
+    /// Reads the output of a framework's own tool
+    Parse(parse::Args),
+    /// Prints the JSON schema of scenario files
+    Schema,
+    /// Prints completions for a shell
+    Completions(completions::Args),
+}
+
+/// How data is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Human,
+    /// For programs.
+    Json,
+}
+
+/// Parses the command line, carries the verb out and says how it went.
+pub fn main() -> ExitCode {
+    // A broken pipe (`bench plan x | head`) ends the program quietly instead of as a panic.
+    let args = Args::parse();
+    let result = match args.verb {
+        Verb::Run(args) => run::main(&args),
+        Verb::Plan(args) => plan::main(&args),
+        Verb::Check(args) => check::main(&args),
+        Verb::Runtimes(args) => runtimes::main(args),
+        Verb::Report(args) => report::main(&args),
+        Verb::Parse(args) => parse::main(&args),
+        Verb::Schema => schema::main(),
+        Verb::Completions(args) => completions::main(&args),
+    };
+    match result {
+        Ok(code) => code.into(),
+        Err(error) => {
+            let code = exit::of(&error);
+            eprintln!("error: {error:#}");
+            code.into()
+        }
+    }
+}
+
+/// Writes a text to standard output; a reader that has gone away is not an error.
+fn print(text: &str) -> anyhow::Result<()> {
+    use std::io::Write;
+    match std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(e.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Loads a scenario with the built-in backends and its own programs.
+fn load(path: &std::path::Path) -> Result<crate::scenario::Scenario, crate::scenario::Problems> {
+    crate::scenario::load(path, crate::registry::BACKENDS, &crate::registry::reader_ids())
+}
+
+/// Verdict of a command line that names nothing to do.
+fn usage(message: impl Into<String>) -> anyhow::Error {
+    exit::Failed { code: Code::Usage, message: message.into() }.into()
+}

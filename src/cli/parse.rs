@@ -1,0 +1,83 @@
+//! `bench parse BACKEND FILE...`: reads output that a user already has.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use bench_backend_api::SourceFile;
+use serde_json::{Value, json};
+
+use super::{
+    Format,
+    exit::{Code, Failed},
+};
+use crate::registry;
+
+/// Reads the output of a framework's own tool
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The framework: genie, qnn, ort-qnn, ort-genai, mnn, llama-cpp
+    backend: String,
+    /// Files of ONE run: a profile, standard output, standard error
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// How the result is printed
+    #[arg(long, value_enum, default_value_t = Format::Json)]
+    format: Format,
+}
+
+/// A larger file is no tool's summary.
+const LIMIT: u64 = 256 << 20;
+
+pub fn main(args: &Args) -> anyhow::Result<Code> {
+    let ids = registry::reader_ids();
+    let reader = registry::READERS
+        .iter()
+        .find(|r| r.id() == args.backend)
+        .ok_or_else(|| super::usage(format!("no backend `{}`: {}", args.backend, ids.join(", "))))?;
+    let files = args.files.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
+    let reading = reader.read(&files).map_err(|e| super::usage(format!("{e} (read as {})", args.backend)))?;
+    let source = match files.as_slice() {
+        [one] => Value::String(one.name.clone()),
+        several => several.iter().map(|f| f.name.clone()).collect(),
+    };
+    let code = if reading.failure.is_some() { Code::Failed } else { Code::Done };
+    let text = match args.format {
+        Format::Json => {
+            let mut object = json!({"backend": args.backend, "source": source});
+            if let (Some(object), Value::Object(rest)) = (object.as_object_mut(), serde_json::to_value(&reading)?) {
+                object.extend(rest);
+            }
+            serde_json::to_string_pretty(&object)?
+        }
+        Format::Human => human(&reading),
+    };
+    super::print(&format!("{text}\n"))?;
+    Ok(code)
+}
+
+fn read(path: &PathBuf) -> anyhow::Result<SourceFile> {
+    let name = path.display().to_string();
+    let unreadable = |e: String| Failed { code: Code::Usage, message: format!("{name}: {e}") };
+    let size = std::fs::metadata(path).map_err(|e| unreadable(e.to_string()))?.len();
+    if size > LIMIT {
+        return Err(unreadable(format!("{size} bytes are more than any of the tools prints")).into());
+    }
+    let bytes = std::fs::read(path).map_err(|e| unreadable(e.to_string())).context("reading")?;
+    Ok(SourceFile { name, bytes })
+}
+
+fn human(reading: &bench_backend_api::Reading) -> String {
+    let mut lines = Vec::new();
+    for m in &reading.measurements {
+        let metrics: Vec<String> = m.metrics.iter().map(|(k, v)| format!("{k} {v}")).collect();
+        lines.push(format!("{}: {}", m.label, metrics.join(", ")));
+    }
+    if !reading.layers.is_empty() {
+        lines.push(format!("{} operations", reading.layers.len()));
+    }
+    lines.extend(reading.warnings.iter().map(|w| format!("warning: {w}")));
+    if let Some(f) = &reading.failure {
+        lines.push(format!("failed: {f}{}", f.hint.as_ref().map(|h| format!(" -> {h}")).unwrap_or_default()));
+    }
+    lines.iter().map(|l| super::console::printable(l)).collect::<Vec<_>>().join("\n")
+}

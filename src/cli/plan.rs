@@ -1,0 +1,89 @@
+//! `bench plan SCENARIO`: the cells and the time, without running anything.
+
+use std::{io::IsTerminal, path::PathBuf, time::Duration};
+
+use bench_backend_api::DeviceFacts;
+use serde_json::json;
+
+use super::{
+    Format,
+    exit::{Code, Failed},
+};
+use crate::{
+    registry,
+    scenario::{Assumptions, Filter, Plan, Problems, Scenario, estimate},
+};
+
+/// Prints the cells and the time that a scenario will take, without running anything
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Scenario file
+    scenario: PathBuf,
+    /// Only these cells, for instance backend=genie,quant=w4a16
+    #[arg(long, value_name = "KEY=VALUE,...")]
+    only: Option<String>,
+    /// How the plan is printed
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+}
+
+/// Facts of the device that a scenario names, as far as they matter to a plan.
+pub fn facts(scenario: &Scenario) -> DeviceFacts {
+    crate::device::local_facts(scenario.device.soc_model, scenario.device.htp_arch)
+}
+
+/// Loads a scenario and makes its plan; problems are printed here.
+pub fn load(path: &std::path::Path, only: Option<&str>) -> anyhow::Result<(Scenario, Plan)> {
+    let scenario = super::load(path).map_err(|problems| invalid(&problems))?;
+    if !scenario.warnings.problems.is_empty() {
+        eprint!("{}", scenario.warnings.render(std::io::stderr().is_terminal()));
+    }
+    let own = registry::commands(&scenario.commands);
+    let mut plan = scenario.plan(&registry::with(&own), &facts(&scenario));
+    if let Some(text) = only {
+        let filter = Filter::parse(text).map_err(|e| super::usage(format!("--only: {e}")))?;
+        if plan.retain(&filter) == 0 {
+            return Err(Failed { code: Code::Nothing, message: format!("--only {text} selects none of the scenario's cells") }.into());
+        }
+    }
+    Ok((scenario, plan))
+}
+
+fn invalid(problems: &Problems) -> anyhow::Error {
+    eprint!("{}", problems.render(std::io::stderr().is_terminal()));
+    let message = format!("{}: the scenario is invalid", problems.file);
+    Failed { code: Code::Scenario, message }.into()
+}
+
+pub fn main(args: &Args) -> anyhow::Result<Code> {
+    let (_, plan) = load(&args.scenario, args.only.as_deref())?;
+    let time = estimate(&plan, &Assumptions::default());
+    if args.format == Format::Json {
+        let cells: Vec<_> = plan.cells.iter().map(|c| json!({"cell": c.id, "skipped": c.skipped})).collect();
+        let value = json!({"scenario": plan.name, "seed": plan.seed, "cells": cells, "launches": time.launches,
+            "expected_s": time.expected.as_secs_f64(), "worst_s": time.worst.as_secs_f64()});
+        super::print(&format!("{}\n", serde_json::to_string_pretty(&value)?))?;
+        return Ok(Code::Done);
+    }
+    let mut text = String::new();
+    for cell in &plan.cells {
+        match &cell.skipped {
+            None => text += &format!("run   {}\n", cell.id),
+            Some(reason) => text += &format!("skip  {}: {reason}\n", cell.id),
+        }
+    }
+    text += &format!(
+        "{} cells to run, {} skipped; {} launches; expected {} (an estimate before anything is measured), worst {}\n",
+        plan.runnable().len(),
+        plan.cells.len() - plan.runnable().len(),
+        time.launches,
+        seconds(time.expected),
+        seconds(time.worst),
+    );
+    super::print(&text)?;
+    Ok(Code::Done)
+}
+
+fn seconds(time: Duration) -> humantime::FormattedDuration {
+    humantime::format_duration(Duration::from_secs(time.as_secs_f64().ceil() as u64))
+}

@@ -1,0 +1,158 @@
+//! This machine as a device. It uses the agent exactly as a phone will.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read},
+    path::{Component, Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+
+use bench_agent::{
+    pidfile::ProcessId,
+    spec::{Done, Spec},
+};
+use bench_backend_api::DeviceFacts;
+use tokio::process::Command;
+
+use super::{Cancel, Device, DeviceError, facts};
+
+/// This machine.
+#[derive(Debug)]
+pub struct Local {
+    facts: DeviceFacts,
+    agent: PathBuf,
+    work: PathBuf,
+}
+
+impl Local {
+    /// `agent` is the agent's program, `work` the folder in which work folders are made.
+    pub fn new(agent: PathBuf, work: PathBuf, soc_model: u32, htp_arch: u32) -> Self {
+        Self { facts: facts::local(soc_model, htp_arch), agent, work }
+    }
+}
+
+/// A name inside a folder: no way out of it, whatever a scenario or a device says.
+fn inside(folder: &str, name: &str) -> Result<PathBuf, DeviceError> {
+    let path = Path::new(name);
+    if name.is_empty() || !path.components().all(|c| matches!(c, Component::Normal(_))) {
+        let source = io::Error::new(io::ErrorKind::InvalidInput, "not a path inside the work folder");
+        return Err(DeviceError::Io { path: path.to_path_buf(), source });
+    }
+    Ok(Path::new(folder).join(path))
+}
+
+fn make_parent(path: &Path) -> Result<(), DeviceError> {
+    path.parent().map_or(Ok(()), |p| fs::create_dir_all(p).map_err(DeviceError::io(p)))
+}
+
+impl Device for Local {
+    fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    fn work_folder(&self, name: &str) -> Result<String, DeviceError> {
+        let path = self.work.join(name);
+        if path.exists() {
+            fs::remove_dir_all(&path).map_err(DeviceError::io(&path))?;
+        }
+        fs::create_dir_all(&path).map_err(DeviceError::io(&path))?;
+        Ok(path.to_string_lossy().into_owned())
+    }
+
+    fn stage(&self, host: &Path, folder: &str, name: &str) -> Result<(), DeviceError> {
+        let to = inside(folder, name)?;
+        make_parent(&to)?;
+        // A hard link costs nothing; across file systems it becomes a copy.
+        if fs::hard_link(host, &to).is_err() {
+            fs::copy(host, &to).map_err(DeviceError::io(host))?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, folder: &str, name: &str, bytes: &[u8]) -> Result<(), DeviceError> {
+        let to = inside(folder, name)?;
+        make_parent(&to)?;
+        fs::write(&to, bytes).map_err(DeviceError::io(&to))
+    }
+
+    async fn run(&self, spec: &Spec, mut cancel: Cancel) -> Result<Done, DeviceError> {
+        let out = Path::new(&spec.out_dir);
+        fs::create_dir_all(out).map_err(DeviceError::io(out))?;
+        let spec_file = out.join("spec.json");
+        let bytes = serde_json::to_vec_pretty(spec).map_err(|e| DeviceError::Agent(e.to_string()))?;
+        fs::write(&spec_file, bytes).map_err(DeviceError::io(&spec_file))?;
+        let mut command = Command::new(&self.agent);
+        // A group of its own: Ctrl-C in the terminal must reach bench alone, which then asks the agent to stop.
+        command.arg("run").arg(&spec_file).process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let child = command.spawn().map_err(|e| DeviceError::Agent(format!("{}: {e}", self.agent.display())))?;
+        let pid = child.id();
+        let mut finished = Box::pin(child.wait_with_output());
+        let output = tokio::select! {
+            output = &mut finished => output,
+            () = stopped(&mut cancel) => {
+                terminate(pid);
+                finished.await
+            }
+        };
+        let output = output.map_err(|e| DeviceError::Agent(e.to_string()))?;
+        let done = out.join("done.json");
+        let bytes = fs::read(&done).map_err(|_| {
+            let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            DeviceError::Agent(format!("left no evidence ({}): {words}", output.status))
+        })?;
+        serde_json::from_slice(&bytes).map_err(|e| DeviceError::Agent(format!("{}: {e}", done.display())))
+    }
+
+    fn fetch(&self, folder: &str, name: &str, host: &Path, limit: u64) -> Result<bool, DeviceError> {
+        let from = inside(folder, name)?;
+        let Ok(meta) = fs::symlink_metadata(&from) else { return Ok(false) };
+        if !meta.is_file() {
+            return Ok(false);
+        }
+        let file = File::open(&from).map_err(DeviceError::io(&from))?;
+        let mut to = File::create(host).map_err(DeviceError::io(host))?;
+        io::copy(&mut file.take(limit), &mut to).map_err(DeviceError::io(host))?;
+        Ok(true)
+    }
+
+    fn remove(&self, folder: &str) {
+        let _ = fs::remove_dir_all(folder);
+    }
+}
+
+/// Ends the agent of a launch that a killed orchestrator left behind, and waits until it is gone. An agent that was itself
+/// killed leaves its command: that is ended too.
+pub fn end_orphan(launch_dir: &Path) {
+    for file in ["agent.pid", "child.pid"] {
+        let Some(process) = fs::read_to_string(launch_dir.join(file)).ok().and_then(|t| t.parse::<ProcessId>().ok()) else { continue };
+        let mut tries = 0;
+        while process.is_alive() && tries < 100 {
+            if tries % 40 == 0 {
+                terminate(u32::try_from(process.pid).ok());
+            }
+            std::thread::sleep(Duration::from_millis(50));
+            tries += 1;
+        }
+    }
+}
+
+/// Waits until the user wants to stop; for ever if nobody can want that any more.
+async fn stopped(cancel: &mut Cancel) {
+    if cancel.wait_for(|stop| *stop).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+#[cfg(unix)]
+fn terminate(pid: Option<u32>) {
+    use nix::{
+        sys::signal::{Signal, kill},
+        unistd::Pid,
+    };
+    if let Some(pid) = pid.and_then(|p| i32::try_from(p).ok()) {
+        let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
+    }
+}
+#[cfg(not(unix))]
+fn terminate(_: Option<u32>) {}

@@ -1,0 +1,63 @@
+//! A device: something that holds files and runs the agent. `local` is this machine; phones over ADB come with a later version
+//! and must pass the same conformance tests.
+
+mod facts;
+pub mod local;
+
+pub use facts::local as local_facts;
+
+use std::{io, path::Path, path::PathBuf};
+
+use bench_agent::spec::{Done, Spec};
+use bench_backend_api::DeviceFacts;
+use thiserror::Error;
+use tokio::sync::watch;
+
+/// What can go wrong on a device. None of it says anything about a runtime's speed.
+#[derive(Debug, Error)]
+pub enum DeviceError {
+    /// The file system refused.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file or folder on the device, or the host's in a transfer.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The agent can't be started or did not leave its evidence.
+    #[error("bench-agent: {0}")]
+    Agent(String),
+}
+impl DeviceError {
+    /// An I/O error with its path.
+    pub fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { path, source }
+    }
+
+    /// The disk is full.
+    pub fn disk_full(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull)
+    }
+}
+
+/// Asked to stop: becomes true once.
+pub type Cancel = watch::Receiver<bool>;
+
+/// Where a measurement runs.
+pub trait Device: Send + Sync {
+    /// What it is.
+    fn facts(&self) -> &DeviceFacts;
+    /// Makes an empty work folder of this name and returns its path on the device.
+    fn work_folder(&self, name: &str) -> Result<String, DeviceError>;
+    /// Puts a host file into the work folder under a name, without copying its content where that is possible.
+    fn stage(&self, host: &Path, folder: &str, name: &str) -> Result<(), DeviceError>;
+    /// Writes bytes into the work folder under a name.
+    fn write(&self, folder: &str, name: &str, bytes: &[u8]) -> Result<(), DeviceError>;
+    /// Runs one command under the agent; the agent's evidence is in `spec.out_dir` afterwards.
+    fn run(&self, spec: &Spec, cancel: Cancel) -> impl Future<Output = Result<Done, DeviceError>> + Send;
+    /// Fetches a file of the work folder; `false` when it does not exist. At most `limit` bytes are taken.
+    fn fetch(&self, folder: &str, name: &str, host: &Path, limit: u64) -> Result<bool, DeviceError>;
+    /// Removes a work folder.
+    fn remove(&self, folder: &str);
+}

@@ -1,0 +1,19 @@
+//! `bench` measures the same language model on the same Snapdragon device through every inference framework it can find, and
+//! says, with evidence, which one to ship. The data's way through the code is the order of the modules:
+//! scenario, prepare, device, run, results, stats, report.
+
+pub mod cli;
+pub mod device;
+pub mod prepare;
+pub mod registry;
+pub mod report;
+pub mod results;
+pub mod run;
+pub mod runtimes;
+pub mod scenario;
+pub mod stats;
+
+/// Wall time, RFC 3339 in UTC.
+pub fn utc_now() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}

@@ -1,0 +1,35 @@
+//! The one explicit list of frameworks. Nothing else in the orchestrator knows them by name.
+
+use bench_backend_api::{Backend, Reader};
+use bench_backend_command::CommandBackend;
+
+use crate::scenario;
+
+/// Every backend that can run.
+pub static BACKENDS: &[&dyn Backend] =
+    &[&bench_backend_qnn::Qnn, &bench_backend_genie::Genie, &bench_backend_ort_qnn::OrtQnn, &bench_backend_mnn::Mnn];
+
+/// Every reader of `bench parse`.
+pub static READERS: &[&dyn Reader] = &[
+    &bench_backend_qnn::QnnReader,
+    &bench_backend_genie::GenieReader,
+    &bench_backend_ort_qnn::OrtQnnReader,
+    &bench_backend_ort_genai::OrtGenaiReader,
+    &bench_backend_mnn::MnnReader,
+    &bench_backend_llama_cpp::LlamaCppReader,
+];
+
+/// Ids that `bench parse` knows.
+pub fn reader_ids() -> Vec<&'static str> {
+    READERS.iter().map(|r| r.id()).collect()
+}
+
+/// The programs of a scenario as backends.
+pub fn commands(commands: &[scenario::Command]) -> Vec<CommandBackend> {
+    commands.iter().map(|c| CommandBackend::new(c.id.clone(), c.command.clone(), c.unit)).collect()
+}
+
+/// Built-in backends and those of a scenario in one list.
+pub fn with<'a>(own: &'a [CommandBackend]) -> Vec<&'a dyn Backend> {
+    BACKENDS.iter().map(|b| *b as &'a dyn Backend).chain(own.iter().map(|c| c as &dyn Backend)).collect()
+}

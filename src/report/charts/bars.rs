@@ -1,0 +1,118 @@
+//! Horizontal bars from zero with intervals, one row a cell, names at the left and figures at the right.
+
+use plotters::{
+    prelude::{EmptyElement, PathElement, Rectangle, Text},
+    style::{
+        Color,
+        text_anchor::{HPos, VPos},
+    },
+};
+
+use super::axis::Axis;
+use super::canvas::{INK, MUTED, Margin, drawn, plane, rgb, svg, text};
+use super::palette::colour;
+use crate::report::ReportError;
+
+/// One row.
+#[derive(Debug, Clone)]
+pub struct Bar {
+    /// Name at the left.
+    pub label: String,
+    /// Colour of its backend.
+    pub colour: usize,
+    /// Length of the bar.
+    pub value: f64,
+    /// Ends of the whisker.
+    pub interval: Option<(f64, f64)>,
+    /// Figure at the right, as in the tables.
+    pub figure: String,
+    /// Begins a new group: a gap stands before it.
+    pub new_group: bool,
+}
+
+const WIDTH: u32 = 580;
+const ROW: u32 = 25;
+const GAP: u32 = 8;
+/// What fits at the left.
+const LABEL_CHARS: usize = 30;
+
+/// Draws the bars on one axis, which begins at zero.
+pub fn bars(rows: &[Bar], axis_title: &str, name: &str) -> Result<String, ReportError> {
+    let longest = rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0).min(LABEL_CHARS) as u32;
+    let figures = rows.iter().map(|row| row.figure.chars().count()).max().unwrap_or(0) as u32;
+    let margin = Margin { left: 18 + longest * 7, right: 16 + figures * 13 / 2, top: 6, bottom: 44 };
+    let most = rows.iter().map(|row| row.interval.map_or(row.value, |(_, hi)| hi.max(row.value))).fold(0.0, f64::max);
+    let x = Axis::from_zero(most, 4, axis_title);
+    let gaps = rows.iter().skip(1).filter(|row| row.new_group).count() as u32;
+    let inside = rows.len() as u32 * ROW + gaps * GAP;
+    svg(WIDTH, margin.top + inside + margin.bottom, name, |sheet| {
+        let plane = plane(sheet, margin, &x, Err(inside as usize))?;
+        let mut top = 0.0;
+        for (index, row) in rows.iter().enumerate() {
+            if index > 0 && row.new_group {
+                top += f64::from(GAP);
+            }
+            let middle = top + f64::from(ROW) / 2.0;
+            let fill = rgb(colour(row.colour));
+            drawn(plane.draw(&Rectangle::new([(0.0, middle - 7.0), (x.at(row.value), middle + 7.0)], fill.mix(0.82).filled())))?;
+            if let Some((lo, hi)) = row.interval {
+                let (lo, hi) = (x.at(lo), x.at(hi));
+                for (from, to) in
+                    [((lo, middle), (hi, middle)), ((lo, middle - 4.0), (lo, middle + 4.0)), ((hi, middle - 4.0), (hi, middle + 4.0))]
+                {
+                    drawn(plane.draw(&PathElement::new(vec![from, to], INK.stroke_width(2))))?;
+                }
+            }
+            let label = EmptyElement::at((0.0, middle))
+                + Text::new(short(&row.label, LABEL_CHARS), (-8, 0), text(12.0, INK, HPos::Right, VPos::Center));
+            drawn(plane.draw(&label))?;
+            let end = x.range().end;
+            let figure =
+                EmptyElement::at((end, middle)) + Text::new(row.figure.clone(), (10, 0), text(11.0, MUTED, HPos::Left, VPos::Center));
+            drawn(plane.draw(&figure))?;
+            top += f64::from(ROW);
+        }
+        Ok(())
+    })
+}
+
+/// At most `limit` characters, the last one an ellipsis where something was cut.
+pub fn short(text: &str, limit: usize) -> String {
+    if text.chars().count() <= limit { text.to_owned() } else { text.chars().take(limit - 1).chain(['…']).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bar(label: &str, value: f64) -> Bar {
+        Bar {
+            label: label.into(),
+            colour: 0,
+            value,
+            interval: Some((value * 0.9, value * 1.1)),
+            figure: format!("{value}"),
+            new_group: false,
+        }
+    }
+
+    #[test]
+    fn hostile_labels_are_escaped() {
+        let drawn = bars(&[bar("<script>alert(1)</script>", 3.0)], "ms", "a \"name\" <b>").expect("a drawing");
+        assert!(!drawn.contains("<script") && drawn.contains("&lt;script&gt;"));
+        assert!(drawn.contains(r#"aria-label="a &quot;name&quot; &lt;b&gt;""#));
+        assert!(!drawn.contains("http"), "no name space and no reference");
+    }
+
+    #[test]
+    fn nothing_and_zero_can_be_drawn() {
+        assert!(bars(&[], "ms", "").is_ok());
+        assert!(bars(&[bar("a", 0.0)], "ms", "").expect("a drawing").ends_with("</svg>"));
+    }
+
+    #[test]
+    fn long_names_are_cut_at_a_character() {
+        assert_eq!(short("ångström", 4), "ång…");
+        assert_eq!(short("abc", 4), "abc");
+    }
+}

@@ -1,0 +1,46 @@
+//! What can go wrong while making a report.
+
+use std::{io, path::PathBuf};
+
+use thiserror::Error;
+
+/// Why there is no report.
+#[derive(Debug, Error)]
+pub enum ReportError {
+    /// No folder was given.
+    #[error("no run folder given: name one, as results/<run>")]
+    NothingToReport,
+    /// The folder has no `cells.csv`.
+    #[error("{0} is not a finished run folder, it has no cells.csv: finish it with `bench run --resume`, or name another")]
+    NotARun(PathBuf),
+    /// A table can't be read as CSV.
+    #[error("{path} can't be read as a table: {message}")]
+    Table {
+        /// The table.
+        path: PathBuf,
+        /// What polars said.
+        message: String,
+    },
+    /// The file system refused.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A drawing failed: a bug, since drawings go into memory.
+    #[error("drawing failed: {0}")]
+    Chart(String),
+    /// The page's template failed: a bug.
+    #[error("the page's template failed: {0}")]
+    Template(#[from] minijinja::Error),
+}
+
+impl ReportError {
+    /// An I/O error with its path.
+    pub(super) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { path, source }
+    }
+}

@@ -1,0 +1,9 @@
+//! Run folders into plain structs.
+
+mod run;
+mod table;
+mod types;
+
+pub use run::load;
+pub use table::visible;
+pub use types::{Cell, Estimate, Layer, Run, Sample, Status};

@@ -1,0 +1,160 @@
+//! What the tables hold, as structs.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// One run folder.
+#[derive(Debug, Default)]
+pub struct Run {
+    /// Name of the folder: the id where the manifest has none.
+    pub folder: String,
+    /// `manifest.json`, or null.
+    pub manifest: Value,
+    /// `cells.csv`, in its order.
+    pub cells: Vec<Cell>,
+    /// Warm queries that count, from `samples.csv`.
+    pub samples: BTreeMap<CellKey, Vec<Sample>>,
+    /// Gaps between tokens in ms, of those queries, from `tokens.csv`.
+    pub gaps: BTreeMap<CellKey, Vec<f64>>,
+    /// Seconds since the spawn and resident memory in MB, of the first measured launch, from `telemetry.csv`.
+    pub memory: BTreeMap<CellKey, Vec<(f64, f64)>>,
+    /// `layers.csv`.
+    pub layers: BTreeMap<CellKey, Vec<Layer>>,
+    /// Tables that are missing and values that make no sense, in words.
+    pub problems: Vec<String>,
+}
+
+/// What makes a cell one of a kind within a run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CellKey {
+    /// Name of the device.
+    pub device: String,
+    /// Id of the cell.
+    pub cell: String,
+}
+
+/// How a cell ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Status {
+    /// Measured, and no check contradicts it.
+    Ok,
+    /// Measured, but a check contradicts it.
+    Unverified,
+    /// Tried and failed.
+    Failed,
+    /// Not tried.
+    Skipped,
+    /// A word that this version doesn't know: treated like a failure, shown as written.
+    Unknown,
+}
+
+impl Status {
+    pub(super) fn of(word: &str) -> Self {
+        match word {
+            "ok" => Self::Ok,
+            "unverified" => Self::Unverified,
+            "failed" => Self::Failed,
+            "skipped" => Self::Skipped,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// The word of the tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Unverified => "unverified",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// One metric of one cell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// Median.
+    pub median: f64,
+    /// Ends of its interval.
+    pub interval: Option<(f64, f64)>,
+    /// Median absolute deviation.
+    pub mad: Option<f64>,
+    /// Values behind it.
+    pub n: Option<usize>,
+}
+
+/// One row of `cells.csv`.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    /// Device and id.
+    pub key: CellKey,
+    /// phone, board, pc or emulator.
+    pub class: String,
+    /// Id of the backend.
+    pub backend: String,
+    /// Model of the scenario.
+    pub model: String,
+    /// Class of the quantisation.
+    pub quant: String,
+    /// Prompt tokens asked for.
+    pub prompt: i64,
+    /// Tokens to generate.
+    pub generate: i64,
+    /// How it ended.
+    pub status: Status,
+    /// Metrics by column name.
+    pub metrics: BTreeMap<&'static str, Estimate>,
+    /// Why a metric is absent.
+    pub absent: BTreeMap<String, String>,
+    /// Every other column that is not empty, by name.
+    pub fields: BTreeMap<&'static str, String>,
+}
+
+impl Cell {
+    /// A column as text.
+    pub fn text(&self, column: &str) -> Option<&str> {
+        self.fields.get(column).map(String::as_str)
+    }
+
+    /// A column as a number.
+    pub fn number(&self, column: &str) -> Option<f64> {
+        self.text(column)?.parse().ok().filter(|value: &f64| value.is_finite())
+    }
+
+    /// Whether it may stand in a chart, a ratio or a sentence.
+    pub fn counts(&self) -> bool {
+        self.status == Status::Ok
+    }
+}
+
+/// One warm query that counts.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample {
+    /// Number of the launch.
+    pub launch: i64,
+    /// Time to first token.
+    pub ttft_ms: Option<f64>,
+    /// Rate of decoding.
+    pub decode_tok_s: Option<f64>,
+    /// The tool gave an aggregate: the row is not one observation and makes no interval.
+    pub aggregate: bool,
+}
+
+/// One operation of a graph.
+#[derive(Debug, Clone)]
+pub struct Layer {
+    /// Graph and phase.
+    pub graph: String,
+    /// Name as printed.
+    pub name: String,
+    /// Type, when printed.
+    pub op_type: Option<String>,
+    /// Time or cycles.
+    pub value: f64,
+    /// us or cycles.
+    pub value_unit: String,
+    /// Where the value comes from.
+    pub method: String,
+}

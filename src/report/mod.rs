@@ -1,0 +1,21 @@
+//! The report: tables of run folders in, one self-contained HTML page with inline SVG out.
+//!
+//! `load` reads the tables with polars into plain structs, `model` decides what the page says (pure, and the only place that does),
+//! `charts` draws, `templates/` lays out. Nothing is measured, ranked or thrown away here: a figure that the tables don't hold is a dash
+//! with its reason, a cell that is not `ok` is in no chart and no ratio, and device classes have a panel each.
+//!
+//! The page needs no network and holds no script. Everything that a device, a runtime or a user wrote is escaped: by minijinja in the page
+//! and by plotters in the drawings.
+
+mod charts;
+mod error;
+mod load;
+mod model;
+mod page;
+#[cfg(test)]
+mod synthetic;
+#[cfg(test)]
+mod tests;
+
+pub use error::ReportError;
+pub use page::{render, write};

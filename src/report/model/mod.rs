@@ -1,0 +1,16 @@
+//! What the page says: plain values in, plain values for the templates out. No file, no clock, no markup but the drawings.
+
+mod cells;
+mod details;
+mod distributions;
+mod failures;
+mod figures;
+mod groups;
+mod header;
+mod layers;
+mod machine;
+mod pairs;
+mod panel;
+mod view;
+
+pub use header::page;

@@ -1,0 +1,131 @@
+//! What is kept of one launch: `launch.json` in its folder, written last and by rename, so that a folder that has it is complete.
+
+use std::path::{Path, PathBuf};
+
+use bench_agent::spec::Done;
+use bench_backend_api::{Checks, Failure, Parsed, Pass};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    folder::{FolderError, launch_dir, write_whole},
+    journal,
+    schema::FORMAT_VERSION,
+};
+use crate::run::events::{Event, Status};
+
+/// File name of a launch's record.
+pub const FILE: &str = "launch.json";
+
+/// The record of one finished launch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Version of the format.
+    pub format_version: u32,
+    /// The cell.
+    pub cell: String,
+    /// The pass.
+    pub pass: Pass,
+    /// Number within the cell and pass.
+    pub launch: u32,
+    /// Block.
+    pub block: u32,
+    /// Segment of the run.
+    pub segment: u32,
+    /// How it went.
+    pub status: Status,
+    /// Why it is not ok.
+    pub failure: Option<Failure>,
+    /// The checks, when there was something to check.
+    pub checks: Option<Checks>,
+    /// What the captured output says.
+    pub parsed: Parsed,
+    /// The agent's evidence, one for each step.
+    pub steps: Vec<StepRecord>,
+}
+
+/// One step of a launch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepRecord {
+    /// Name.
+    pub name: String,
+    /// Exact command line.
+    pub argv: Vec<String>,
+    /// The agent's evidence, when the agent could be started.
+    pub done: Option<Done>,
+}
+
+impl Record {
+    /// Writes the record as the last file of its folder.
+    pub fn save(&self, dir: &Path) -> Result<(), FolderError> {
+        let bytes = serde_json::to_vec(self).map_err(|e| FolderError::Damaged { path: dir.join(FILE), message: e.to_string() })?;
+        write_whole(&dir.join(FILE), &bytes)
+    }
+
+    fn load(path: &Path) -> Result<Self, FolderError> {
+        let bytes = std::fs::read(path).map_err(FolderError::io(path))?;
+        let record: Self =
+            serde_json::from_slice(&bytes).map_err(|e| FolderError::Damaged { path: path.to_path_buf(), message: e.to_string() })?;
+        if record.format_version > FORMAT_VERSION {
+            let message = format!("format {} is newer than this bench knows ({FORMAT_VERSION}): update bench", record.format_version);
+            return Err(FolderError::Damaged { path: path.to_path_buf(), message });
+        }
+        Ok(record)
+    }
+}
+
+/// Everything a run folder says about its launches.
+#[derive(Debug, Default)]
+pub struct Recorded {
+    /// Finished launches in order, each with its folder.
+    pub launches: Vec<(PathBuf, Record)>,
+    /// Launches that began and never ended.
+    pub unfinished: Vec<PathBuf>,
+    /// Cells skipped, with the reason of the last segment.
+    pub skipped: Vec<(String, String)>,
+    /// Cells whose artifact could not be made.
+    pub failed: Vec<(String, Failure)>,
+    /// What ended the repetitions of each cell.
+    pub stops: Vec<(String, String)>,
+    /// Number of segments so far.
+    pub segments: u32,
+    /// What was odd.
+    pub warnings: Vec<String>,
+}
+
+/// Reads the journal and the records that it names.
+pub fn read(run: &Path, device: &str) -> Result<Recorded, FolderError> {
+    let (entries, warnings) = journal::read(run)?;
+    let mut recorded = Recorded { warnings, ..Recorded::default() };
+    let mut begun: Vec<PathBuf> = Vec::new();
+    for entry in entries {
+        match entry.event {
+            Event::RunBegin { segment, .. } => {
+                recorded.segments = segment + 1;
+                recorded.skipped.clear();
+                recorded.stops.clear();
+                recorded.failed.clear();
+            }
+            Event::CellSkipped { cell, reason } => recorded.skipped.push((cell, reason)),
+            Event::CellFailed { cell, failure } => recorded.failed.push((cell, failure)),
+            Event::CellDone { cell, stop } => recorded.stops.push((cell, stop)),
+            Event::Warning { text } => recorded.warnings.push(text),
+            Event::LaunchBegin { cell, pass, launch, .. } => begun.push(launch_dir(run, device, &cell, pass, launch)),
+            Event::LaunchEnd { cell, pass, launch, .. } => {
+                let dir = launch_dir(run, device, &cell, pass, launch);
+                begun.retain(|d| *d != dir);
+                // A launch that was tried again replaces its first record.
+                recorded.launches.retain(|(d, _)| *d != dir);
+                match Record::load(&dir.join(FILE)) {
+                    Ok(record) => recorded.launches.push((dir, record)),
+                    Err(e) => {
+                        recorded.warnings.push(format!("a launch is not complete and will be repeated by --resume: {e}"));
+                        recorded.unfinished.push(dir);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    recorded.unfinished.extend(begun);
+    Ok(recorded)
+}

@@ -1,0 +1,9 @@
+//! The run folder: journal, launches, manifest, and the tables derived from them.
+
+pub mod folder;
+pub mod journal;
+pub mod launches;
+pub mod manifest;
+pub mod schema;
+mod summary;
+pub mod tables;

@@ -1,0 +1,277 @@
+//! The columns of every table, as data: the writers, the spec in `results/README.md` and its test all come from here.
+
+/// Version of the run folder's formats, in every file from the first day.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// Type of a column's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Type {
+    /// Text.
+    Text,
+    /// Whole number.
+    Int,
+    /// Decimal number.
+    Float,
+}
+
+/// One column.
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    /// Name, with the unit in it.
+    pub name: &'static str,
+    /// Type.
+    pub ty: Type,
+    /// May be empty.
+    pub nullable: bool,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+/// One table of a run folder.
+#[derive(Debug, Clone, Copy)]
+pub struct Table {
+    /// File name.
+    pub file: &'static str,
+    /// What a row is.
+    pub row: &'static str,
+    /// The columns in order.
+    pub columns: &'static [Column],
+}
+
+const fn c(name: &'static str, ty: Type, nullable: bool, meaning: &'static str) -> Column {
+    Column { name, ty, nullable, meaning }
+}
+use Type::{Float, Int, Text};
+
+/// A metric: its name, and what it means.
+#[derive(Debug, Clone, Copy)]
+pub struct Metric {
+    /// Column name, with the unit.
+    pub name: &'static str,
+    /// Definition.
+    pub meaning: &'static str,
+    /// Measured once a query (`samples.csv`) or once a launch (`launches.csv`).
+    pub per_query: bool,
+    /// A higher value is better.
+    pub higher_is_better: bool,
+}
+const fn m(name: &'static str, per_query: bool, higher_is_better: bool, meaning: &'static str) -> Metric {
+    Metric { name, meaning, per_query, higher_is_better }
+}
+
+/// Every metric that `cells.csv` summarises, as `<m>` (median), `<m>_lo`, `<m>_hi` (95 % interval), `<m>_mad`, `<m>_n`.
+pub const METRICS: &[Metric] = &[
+    m("ttft_ms", true, false, "time to first token: from submission to the arrival of the first token"),
+    m("prefill_tok_s", true, true, "prompt tokens per second of prefill, where prefill can be told apart (here: the runner's own loop, in which the first token follows the prefill directly)"),
+    m("decode_tok_s", true, true, "(N-1) / (time of last token - time of first token)"),
+    m("tpot_ms", true, false, "time per output token: (last - first) / (N-1)"),
+    m("itl_p50_ms", true, false, "median gap between tokens; only with one event a token"),
+    m("itl_p90_ms", true, false, "90 % quantile of the gaps within a query (type 7)"),
+    m("itl_p99_ms", true, false, "99 % quantile of the gaps within a query (type 7)"),
+    m("e2e_ms", true, false, "from submission to the last token"),
+    m("load_ms", false, false, "from the begin to the end of loading, as the runner saw it"),
+    m("peak_mem_mb", false, false, "highest resident memory of the process tree at the sampling rate, in 10^6 bytes; a lower bound"),
+    m("vm_hwm_mb", false, false, "the kernel's own high-water mark of the largest process (VmHWM), in 10^6 bytes"),
+    m("cpu_s", false, false, "user and system CPU seconds of the whole process tree, loading and the discarded query included"),
+];
+
+/// `samples.csv`.
+pub const SAMPLES: Table = Table {
+    file: "samples.csv",
+    row: "one query of one launch, raw; the first query of a launch is kept apart as `first_query`",
+    columns: &[
+        c("format_version", Int, false, "version of this format"),
+        c("run", Text, false, "id of the run"),
+        c("device", Text, false, "name of the device"),
+        c("device_class", Text, false, "phone, board, pc or emulator: classes never mix"),
+        c("cell", Text, false, "id of the cell"),
+        c("backend", Text, false, "id of the backend"),
+        c("model", Text, false, "model name of the scenario"),
+        c("quant", Text, false, "class of the quantisation"),
+        c("pass", Text, false, "measure or profile; only measure feeds metrics"),
+        c("launch", Int, false, "number of the launch within the cell and pass, from 0"),
+        c("query", Int, false, "number of the query within the launch, from 0"),
+        c("query_kind", Text, false, "first_query (discarded from the metrics) or warm_query"),
+        c("segment", Int, false, "0, plus one for every --resume"),
+        c("status", Text, false, "ok, failed or unverified, as the launch"),
+        c("aggregate_n", Int, true, "repetitions behind the row where a tool gives an aggregate only; empty = one"),
+        c("prompt_tokens", Int, true, "tokens prefilled, BOS included, as submitted"),
+        c("generated_tokens", Int, true, "tokens that arrived"),
+        c("ttft_ms", Float, true, "see cells.csv"),
+        c("prefill_tok_s", Float, true, "see cells.csv"),
+        c("decode_tok_s", Float, true, "see cells.csv"),
+        c("tpot_ms", Float, true, "see cells.csv"),
+        c("itl_p50_ms", Float, true, "see cells.csv"),
+        c("itl_p90_ms", Float, true, "see cells.csv"),
+        c("itl_p99_ms", Float, true, "see cells.csv"),
+        c("e2e_ms", Float, true, "see cells.csv"),
+        c("ttft_scope", Text, false, "ids (token ids in) or text (tokenisation inside); never compared across"),
+        c("ttft_method", Text, false, "token_event, runtime_reported or derived"),
+        c("reported_prompt_tokens", Int, true, "the runtime's own count"),
+        c("reported_generated_tokens", Int, true, "the runtime's own count"),
+        c("reported_ttft_ms", Float, true, "the runtime's own figure"),
+        c("reported_prefill_tok_s", Float, true, "computed from the runtime's own count and duration"),
+        c("reported_decode_tok_s", Float, true, "computed from the runtime's own count and duration: (n-1)/time for Genie"),
+        c("finish", Text, true, "length, eos, error or context"),
+        c("absent", Text, true, "metric=reason;... for every empty metric"),
+    ],
+};
+
+/// `launches.csv`.
+pub const LAUNCHES: Table = Table {
+    file: "launches.csv",
+    row: "one launch: one process that loads the model and answers queries",
+    columns: &[
+        c("format_version", Int, false, "version of this format"),
+        c("run", Text, false, "id of the run"),
+        c("device", Text, false, "name of the device"),
+        c("cell", Text, false, "id of the cell"),
+        c("pass", Text, false, "measure or profile"),
+        c("launch", Int, false, "number within the cell and pass, from 0"),
+        c("block", Int, false, "interleaved block in which it ran, from 0"),
+        c("segment", Int, false, "0, plus one for every --resume"),
+        c("status", Text, false, "ok, failed or unverified"),
+        c("failure_kind", Text, true, "usage, infra, device, runtime, model, thermal or verify"),
+        c("reason", Text, true, "why it is not ok"),
+        c("load_ms", Float, true, "see cells.csv"),
+        c("load_state", Text, false, "cold, warm or unknown; unknown until the page cache is looked at"),
+        c("peak_mem_mb", Float, true, "see cells.csv"),
+        c("vm_hwm_mb", Float, true, "see cells.csv"),
+        c("cpu_s", Float, true, "see cells.csv"),
+        c("wall_ms", Float, false, "from spawn to reaping, as the agent saw it"),
+        c("exit_code", Int, true, "exit status of the runner"),
+        c("signal", Int, true, "signal that ended the runner"),
+        c("check_count", Text, true, "confirmed, contradicted or not-checkable"),
+        c("check_tokens", Text, true, "confirmed, contradicted or not-checkable"),
+        c("check_unit", Text, true, "confirmed, contradicted or not-checkable"),
+        c("token_agreement", Float, true, "tokens before the first divergence over tokens asked, lowest query"),
+        c("unit_found", Text, true, "the unit that worked, as far as there is evidence"),
+        c("suspended", Int, true, "1 when the machine slept during the launch"),
+        c("runtime_version", Text, true, "as the runtime itself says"),
+        c("warnings", Text, true, "what was odd, joined by `;`"),
+    ],
+};
+
+/// `tokens.csv`.
+pub const TOKENS: Table = Table {
+    file: "tokens.csv",
+    row: "one generated token",
+    columns: &[
+        c("format_version", Int, false, "version of this format"),
+        c("run", Text, false, "id of the run"),
+        c("device", Text, false, "name of the device"),
+        c("cell", Text, false, "id of the cell"),
+        c("pass", Text, false, "measure or profile"),
+        c("launch", Int, false, "number of the launch"),
+        c("query", Int, false, "number of the query"),
+        c("i", Int, false, "number of the token, 0 is the first"),
+        c("id", Int, true, "token id, when the runtime gives it"),
+        c("t_ms", Float, false, "since the agent's spawn of the launch"),
+        c("itl_ms", Float, true, "since the token before; empty for the first"),
+    ],
+};
+
+/// `layers.csv`.
+pub const LAYERS: Table = Table {
+    file: "layers.csv",
+    row: "one operation of one graph, from the profile pass",
+    columns: &[
+        c("format_version", Int, false, "version of this format"),
+        c("run", Text, false, "id of the run"),
+        c("device", Text, false, "name of the device"),
+        c("device_class", Text, false, "phone, board, pc or emulator"),
+        c("cell", Text, false, "id of the cell"),
+        c("backend", Text, false, "id of the backend"),
+        c("graph", Text, true, "name of the graph"),
+        c("phase", Text, true, "prefill or decode"),
+        c("index", Int, false, "place in the profile"),
+        c("name", Text, false, "name of the operation as printed"),
+        c("op_type", Text, true, "its type, when printed"),
+        c("unit", Text, true, "processor, when known"),
+        c("value", Float, true, "time or cycles; empty when the tool says it does not know"),
+        c("value_unit", Text, false, "us or cycles; cycles are never turned into time, those of the emulator least of all"),
+        c("share", Float, true, "of the sum of its graph, 0 to 1"),
+        c("count", Int, true, "executions behind the value"),
+        c("method", Text, false, "where the value comes from"),
+    ],
+};
+
+/// `telemetry.csv`.
+pub const TELEMETRY: Table = Table {
+    file: "telemetry.csv",
+    row: "one sampled value, long format",
+    columns: &[
+        c("format_version", Int, false, "version of this format"),
+        c("t_ms", Float, false, "since the agent's spawn of the launch"),
+        c("device", Text, false, "name of the device"),
+        c("cell", Text, false, "id of the cell"),
+        c("pass", Text, false, "measure or profile"),
+        c("launch", Int, false, "number of the launch"),
+        c("source", Text, false, "source of the agent"),
+        c("name", Text, false, "name within the source"),
+        c("value", Float, false, "value"),
+        c("unit", Text, false, "unit"),
+    ],
+};
+
+/// The fixed columns of `cells.csv`; the columns of [`METRICS`] follow.
+pub const CELLS: Table = Table {
+    file: "cells.csv",
+    row: "one cell: status, medians with intervals, what was asked and what was found",
+    columns: &[
+        c("format_version", Int, false, "version of this format"),
+        c("run", Text, false, "id of the run"),
+        c("device", Text, false, "name of the device"),
+        c("device_class", Text, false, "phone, board, pc or emulator: classes never mix"),
+        c("cell", Text, false, "id: <backend>.<model>.<quant>.p<prompt>.g<generated>[.<axis>=<value>]-<hash>"),
+        c("backend", Text, false, "id of the backend"),
+        c("model", Text, false, "model name of the scenario"),
+        c("quant", Text, false, "class of the quantisation"),
+        c("prompt_tokens", Int, false, "asked"),
+        c("gen_tokens", Int, false, "asked"),
+        c("status", Text, false, "ok, failed, skipped or unverified"),
+        c("failure_kind", Text, true, "usage, infra, device, runtime, model, thermal or verify"),
+        c("reason", Text, true, "why it is not ok"),
+        c("launches", Int, false, "launches that count"),
+        c("launches_failed", Int, false, "launches that failed or were contradicted"),
+        c("stop", Text, true, "what ended the repetitions: until-ci, max, budget, failed, interrupted"),
+        c("n_small", Int, true, "1 when fewer than 10 values stand behind the intervals (order statistics instead of bootstrap)"),
+        c("stability", Text, true, "stable, unstable or unknown, from the spread of the decode rate"),
+        c("unit_requested", Text, false, "cpu, gpu, npu or hybrid"),
+        c("unit_found", Text, true, "the unit that worked, as far as there is evidence"),
+        c("context", Text, true, "axis as asked, fixed:<value> or n/a; the artifact's context length when not an axis"),
+        c("kv", Text, true, "axis: precision of the KV cache"),
+        c("batch", Text, true, "axis"),
+        c("threads", Text, true, "axis"),
+        c("perf_profile", Text, true, "axis"),
+        c("variant", Text, true, "axis"),
+        c("check_count", Text, true, "worst of the launches"),
+        c("check_tokens", Text, true, "worst of the launches"),
+        c("check_unit", Text, true, "worst of the launches"),
+        c("token_agreement", Float, true, "lowest of the launches"),
+        c("ttft_scope", Text, true, "ids or text"),
+        c("ttft_method", Text, true, "token_event, runtime_reported or derived"),
+        c("engine", Text, true, "graph or genie: ONNX Runtime can run a model through Genie (rule R14)"),
+        c("runtime_version", Text, true, "as the runtime itself says"),
+        c("artifact", Text, true, "cache key of a made artifact, or hash of the user's files"),
+        c("chunk", Int, true, "AR of the prefill graph; empty where prefill is one dynamic pass"),
+        c("padded_prompt_tokens", Int, true, "prompt rounded up to whole chunks"),
+        c("weight_bits", Float, true, "as the artifact says"),
+        c("act_bits", Float, true, "as the artifact says"),
+        c("kv_bits", Float, true, "as the artifact says"),
+        c("group", Int, true, "weights that share a scale, as the artifact says"),
+        c("lm_head_bits", Float, true, "as the artifact says"),
+        c("embedding_bits", Float, true, "as the artifact says"),
+        c("bits_per_weight", Float, true, "measured: weight bytes x 8 over weights"),
+        c("reported_ttft_ms", Float, true, "median of the runtime's own figure"),
+        c("reported_prefill_tok_s", Float, true, "median, from the runtime's own counts and durations"),
+        c("reported_decode_tok_s", Float, true, "median, from the runtime's own counts and durations"),
+        c("first_query_ttft_ms", Float, true, "median TTFT of the first query after a load; another metric than ttft_ms"),
+        c("first_launch_load_ms", Float, true, "load of the very first launch after staging, kept apart"),
+        c("launch_context", Text, true, "shell or app"),
+        c("absent", Text, true, "metric=reason;... for every empty metric"),
+    ],
+};
+
+/// All tables, in the order of the spec.
+pub const TABLES: &[Table] = &[CELLS, SAMPLES, LAUNCHES, TOKENS, LAYERS, TELEMETRY];

@@ -1,0 +1,175 @@
+//! A cell's row: medians over launches, with intervals. The unit of repetition is the launch: queries of one launch share its
+//! process, its memory layout and its warm-up, and are no independent samples.
+
+use bench_backend_api::{Axis, Check, FailureKind, Pass};
+
+use super::{
+    launches::{Record, Recorded},
+    manifest::Manifest,
+    schema::{FORMAT_VERSION, METRICS},
+    tables::Row,
+};
+use crate::{
+    run::{QueryMetrics, events::Status, launch_metrics, warm_median, worst},
+    scenario::{Plan, PlannedCell},
+    stats::{self, Summary},
+};
+
+/// The row of one cell.
+pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &Recorded) -> (Row, Status) {
+    let mut row = Row::default();
+    let cell = &planned.cell;
+    row.set("format_version", FORMAT_VERSION).set("run", &manifest.run).set("device", &manifest.device.name);
+    row.maybe("device_class", manifest.cells.get(&planned.id).map(|c| c.device_class)).set("cell", &planned.id).set("backend", &cell.backend).set("model", &cell.model.name);
+    row.set("quant", cell.quant).set("prompt_tokens", cell.workload.prompt_tokens()).set("gen_tokens", cell.workload.gen_tokens());
+    row.set("unit_requested", cell.unit).set("context", cell.model.context).set("launch_context", "shell");
+    for (axis, column) in [
+        (Axis::Context, "context"),
+        (Axis::Kv, "kv"),
+        (Axis::Batch, "batch"),
+        (Axis::Threads, "threads"),
+        (Axis::PerfProfile, "perf_profile"),
+        (Axis::Variant, "variant"),
+    ] {
+        row.maybe(column, cell.axes.get(&axis));
+    }
+    facts(&mut row, planned, manifest);
+
+    let all: Vec<&Record> =
+        recorded.launches.iter().map(|(_, r)| r).filter(|r| r.cell == planned.id && r.pass == Pass::Measure).collect();
+    let good: Vec<&Record> = all.iter().copied().filter(|r| r.status == Status::Ok).collect();
+    // An infrastructure failure says nothing about the cell; any other failed launch makes the whole cell's numbers doubtful.
+    let bad = all.iter().copied().find(|r| r.status != Status::Ok && r.failure.as_ref().is_none_or(|f| f.kind != FailureKind::Infra));
+    let skipped = recorded.skipped.iter().find(|(id, _)| *id == planned.id);
+    let failed_to_prepare = recorded.failed.iter().find(|(id, _)| *id == planned.id);
+    let blamed = bad.or_else(|| if good.is_empty() { all.first().copied() } else { None });
+    let status = match (blamed, skipped, failed_to_prepare) {
+        (Some(record), ..) => record.status,
+        (None, Some(_), _) => Status::Skipped,
+        (None, None, Some(_)) => Status::Failed,
+        (None, None, None) if good.is_empty() => Status::Skipped,
+        _ => Status::Ok,
+    };
+    row.set("status", status.as_str()).set("launches", good.len()).set("launches_failed", all.len() - good.len());
+    if let Some(failure) = blamed.and_then(|r| r.failure.as_ref()).or(failed_to_prepare.map(|(_, f)| f)) {
+        let hint = failure.hint.as_ref().map(|h| format!(" ({h})")).unwrap_or_default();
+        row.set("failure_kind", failure.kind).set("reason", format!("{}{hint}", failure.message));
+    } else if status == Status::Skipped {
+        row.set("reason", skipped.map_or("not measured before the run ended", |(_, why)| why.as_str()));
+    }
+    row.maybe("stop", recorded.stops.iter().find(|(id, _)| *id == planned.id).map(|(_, stop)| stop));
+    checks(&mut row, &all);
+    if let Some(record) = all.first() {
+        row.maybe("runtime_version", record.parsed.notes.get("runtime_version")).maybe("engine", record.parsed.notes.get("engine"));
+        row.set("ttft_scope", "ids").set("ttft_method", "token_event");
+    }
+    if status != Status::Skipped && status != Status::Failed {
+        metrics(&mut row, &good, plan);
+    }
+    (row, status)
+}
+
+fn facts(row: &mut Row, planned: &PlannedCell, manifest: &Manifest) {
+    let Some(cell) = manifest.cells.get(&planned.id) else { return };
+    row.maybe("artifact", cell.artifact.as_ref());
+    let number = |key: &str| cell.facts.get(key).copied();
+    for column in ["weight_bits", "act_bits", "kv_bits", "lm_head_bits", "embedding_bits", "bits_per_weight", "group"] {
+        row.number(column, number(column));
+    }
+    if let Some(chunk) = number("chunk").filter(|c| *c >= 1.0) {
+        let prompt = f64::from(planned.cell.workload.prompt_tokens());
+        row.number("chunk", Some(chunk)).number("padded_prompt_tokens", Some((prompt / chunk).ceil() * chunk));
+    }
+}
+
+fn checks(row: &mut Row, all: &[&Record]) {
+    let checks: Vec<_> = all.iter().filter_map(|r| r.checks.as_ref()).collect();
+    let columns: [(&'static str, fn(&bench_backend_api::Checks) -> Check); 3] =
+        [("check_count", |c| c.count), ("check_tokens", |c| c.tokens), ("check_unit", |c| c.unit)];
+    for (column, pick) in columns {
+        row.maybe(column, worst(checks.iter().map(|c| pick(c))));
+    }
+    row.number("token_agreement", checks.iter().filter_map(|c| c.token_agreement).reduce(f64::min));
+    row.maybe("unit_found", checks.iter().find_map(|c| c.unit_found.as_ref()));
+}
+
+/// Picks one figure of a query.
+type Pick = fn(&QueryMetrics) -> Option<f64>;
+
+fn pick(metric: &str) -> Option<Pick> {
+    Some(match metric {
+        "ttft_ms" => |m| m.ttft_ms,
+        "prefill_tok_s" => |m| m.prefill_tok_s,
+        "decode_tok_s" => |m| m.decode_tok_s,
+        "tpot_ms" => |m| m.tpot_ms,
+        "itl_p50_ms" => |m| m.itl_ms.map(|q| q[0]),
+        "itl_p90_ms" => |m| m.itl_ms.map(|q| q[1]),
+        "itl_p99_ms" => |m| m.itl_ms.map(|q| q[2]),
+        "e2e_ms" => |m| m.e2e_ms,
+        _ => return None,
+    })
+}
+
+fn metrics(row: &mut Row, good: &[&Record], plan: &Plan) {
+    let warmup = plan.measure.warmup;
+    // The very first launch after staging pays page cache and graph set-up: its load is kept apart (design 2b.8).
+    let load = |r: &Record| launch_metrics(&r.parsed, std::iter::empty()).load_ms;
+    let (first, later): (Vec<&Record>, Vec<&Record>) = good.iter().copied().partition(|r| r.launch == 0);
+    row.number("first_launch_load_ms", first.first().and_then(|r| load(r)));
+    let mut absent = Vec::new();
+    let mut small = false;
+    for metric in METRICS {
+        let values: Vec<f64> = match pick(metric.name) {
+            Some(pick) => good.iter().filter_map(|r| warm_median(&r.parsed, warmup, pick)).collect(),
+            None => {
+                let records = if metric.name == "load_ms" && !later.is_empty() { &later } else { good };
+                records.iter().filter_map(|r| launch_metric(r, metric.name)).collect()
+            }
+        };
+        let Some(summary) = Summary::of(&values) else {
+            absent.push(format!("{}={}", metric.name, why_absent(metric.name, good, warmup)));
+            continue;
+        };
+        small |= summary.n_small;
+        row.summary(metric.name, &summary);
+        if metric.name == "decode_tok_s" {
+            row.set("stability", stats::stability(&values).word());
+        }
+    }
+    row.maybe("n_small", small.then_some(1)).set("absent", absent.join(";"));
+    for (column, pick) in [
+        ("reported_ttft_ms", (|m: &QueryMetrics| m.reported_ttft_ms) as Pick),
+        ("reported_prefill_tok_s", |m| m.reported_prefill_tok_s),
+        ("reported_decode_tok_s", |m| m.reported_decode_tok_s),
+    ] {
+        let values: Vec<f64> = good.iter().filter_map(|r| warm_median(&r.parsed, warmup, pick)).collect();
+        row.number(column, stats::median(&values));
+    }
+    let firsts: Vec<f64> = good
+        .iter()
+        .filter_map(|r| r.parsed.queries.iter().find(|q| q.query == 0))
+        .filter_map(|q| crate::run::query_metrics(q).ttft_ms)
+        .collect();
+    row.number("first_query_ttft_ms", stats::median(&firsts));
+}
+
+fn launch_metric(record: &Record, name: &str) -> Option<f64> {
+    let m = launch_metrics(&record.parsed, record.steps.iter().filter_map(|s| s.done.as_ref()));
+    match name {
+        "load_ms" => m.load_ms,
+        "peak_mem_mb" => m.peak_mem_mb,
+        "vm_hwm_mb" => m.vm_hwm_mb,
+        "cpu_s" => m.cpu_s,
+        _ => None,
+    }
+}
+
+fn why_absent(metric: &str, good: &[&Record], warmup: u32) -> String {
+    if good.is_empty() {
+        return "no launch that counts".to_owned();
+    }
+    good.iter()
+        .flat_map(|r| r.parsed.queries.iter().filter(|q| q.query >= warmup))
+        .find_map(|q| crate::run::query_metrics(q).absent.iter().find(|(m, _)| *m == metric).map(|(_, why)| (*why).to_owned()))
+        .unwrap_or_else(|| "not observed".to_owned())
+}

@@ -1,0 +1,300 @@
+//! The tables, derived from journal, records and telemetry: a pure function of the run folder, so that they can be made again
+//! after any crash.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Display,
+    fs::{self, File},
+    io::{BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+use bench_backend_api::{DeviceClass, Layer, Query};
+
+use super::{
+    folder::FolderError,
+    launches::{self, Record, Recorded},
+    manifest::Manifest,
+    schema::{self, FORMAT_VERSION, METRICS, Table},
+    summary,
+};
+use crate::{
+    run::{events::Status, launch_metrics, query_metrics},
+    scenario::Plan,
+    stats::Summary,
+};
+
+/// One row: values by column name. A column without a value is empty.
+#[derive(Debug, Clone, Default)]
+pub struct Row(BTreeMap<String, String>);
+impl Row {
+    /// Sets a column.
+    pub fn set(&mut self, column: &'static str, value: impl Display) -> &mut Self {
+        self.0.insert(column.to_owned(), value.to_string());
+        self
+    }
+    /// Sets a column if there is a value.
+    pub fn maybe(&mut self, column: &'static str, value: Option<impl Display>) -> &mut Self {
+        if let Some(value) = value {
+            self.set(column, value);
+        }
+        self
+    }
+    /// Sets a number if there is one, rounded to what a measurement can mean (6 significant digits).
+    pub fn number(&mut self, column: &'static str, value: Option<f64>) -> &mut Self {
+        self.maybe(column, value.filter(|v| v.is_finite()).map(significant))
+    }
+    /// Sets the five columns of a metric.
+    pub fn summary(&mut self, metric: &str, s: &Summary) -> &mut Self {
+        for (end, value) in [("", s.median), ("_lo", s.lo), ("_hi", s.hi), ("_mad", s.mad)] {
+            self.0.insert(format!("{metric}{end}"), significant(value));
+        }
+        self.0.insert(format!("{metric}_n"), s.n.to_string());
+        self
+    }
+}
+
+/// Six significant digits, without an exponent.
+pub fn significant(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let digits = (5 - value.abs().log10().floor() as i32).clamp(0, 12);
+    let text = format!("{value:.*}", digits as usize);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// A table being written: complete under its name after [`Writer::finish`], or not there.
+struct Writer {
+    path: PathBuf,
+    temporary: PathBuf,
+    columns: Vec<String>,
+    csv: csv::Writer<BufWriter<File>>,
+}
+impl Writer {
+    fn new(run: &Path, table: &Table) -> Result<Self, FolderError> {
+        let path = run.join(table.file);
+        let temporary = run.join(format!("{}.tmp", table.file));
+        let file = File::create(&temporary).map_err(FolderError::io(&temporary))?;
+        let columns = column_names(table);
+        let mut csv = csv::Writer::from_writer(BufWriter::new(file));
+        csv.write_record(&columns).map_err(|e| csv_error(&path, e))?;
+        Ok(Self { path, temporary, columns, csv })
+    }
+    fn row(&mut self, row: &Row) -> Result<(), FolderError> {
+        debug_assert!(row.0.keys().all(|k| self.columns.iter().any(|c| c == k)), "unknown column in {row:?}");
+        let values = self.columns.iter().map(|c| row.0.get(c.as_str()).map_or("", String::as_str));
+        self.csv.write_record(values).map_err(|e| csv_error(&self.path, e))
+    }
+    fn finish(mut self) -> Result<(), FolderError> {
+        self.csv.flush().map_err(FolderError::io(&self.path))?;
+        let mut file = self.csv.into_inner().map_err(|e| FolderError::Io { path: self.path.clone(), source: e.into_error() })?;
+        file.flush().map_err(FolderError::io(&self.path))?;
+        fs::rename(&self.temporary, &self.path).map_err(FolderError::io(&self.path))
+    }
+}
+
+fn csv_error(path: &Path, e: csv::Error) -> FolderError {
+    match e.into_kind() {
+        csv::ErrorKind::Io(source) => FolderError::Io { path: path.to_path_buf(), source },
+        other => FolderError::Damaged { path: path.to_path_buf(), message: format!("{other:?}") },
+    }
+}
+
+/// All columns of a table: `cells.csv` has five for every metric beside its fixed ones.
+pub fn column_names(table: &Table) -> Vec<String> {
+    let mut names: Vec<String> = table.columns.iter().map(|c| c.name.to_owned()).collect();
+    if table.file == schema::CELLS.file {
+        for metric in METRICS {
+            names.extend(["", "_lo", "_hi", "_mad", "_n"].map(|end| format!("{}{end}", metric.name)));
+        }
+    }
+    names
+}
+
+/// Writes every table of a run folder; also says what was recorded, and the status of each cell.
+pub fn write(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, Vec<(String, Status)>), FolderError> {
+    let recorded = launches::read(run, &manifest.device.name)?;
+    let context = Context { plan, manifest };
+    let mut samples = Writer::new(run, &schema::SAMPLES)?;
+    let mut launch_table = Writer::new(run, &schema::LAUNCHES)?;
+    let mut tokens = Writer::new(run, &schema::TOKENS)?;
+    let mut layers = Writer::new(run, &schema::LAYERS)?;
+    let mut telemetry = Writer::new(run, &schema::TELEMETRY)?;
+    // By cell, pass and launch: the same order whatever order they ran in, so that two runs can be compared line by line.
+    let mut ordered: Vec<&(PathBuf, Record)> = recorded.launches.iter().collect();
+    ordered.sort_by_key(|(_, r)| (context.place(&r.cell), r.pass, r.launch));
+    for (dir, record) in ordered {
+        launch_table.row(&context.launch(record))?;
+        for query in &record.parsed.queries {
+            samples.row(&context.sample(record, query))?;
+            for row in context.tokens(record, query) {
+                tokens.row(&row)?;
+            }
+        }
+        for row in context.layers(record) {
+            layers.row(&row)?;
+        }
+        context.telemetry(record, dir, &mut telemetry)?;
+    }
+    for table in [samples, launch_table, tokens, layers, telemetry] {
+        table.finish()?;
+    }
+    let mut cells = Writer::new(run, &schema::CELLS)?;
+    let mut statuses = Vec::new();
+    for cell in &plan.cells {
+        let (row, status) = summary::row(cell, plan, manifest, &recorded);
+        cells.row(&row)?;
+        statuses.push((cell.id.clone(), status));
+    }
+    cells.finish()?;
+    Ok((recorded, statuses))
+}
+
+struct Context<'a> {
+    plan: &'a Plan,
+    manifest: &'a Manifest,
+}
+
+impl Context<'_> {
+    fn place(&self, cell: &str) -> usize {
+        self.plan.cells.iter().position(|c| c.id == cell).unwrap_or(usize::MAX)
+    }
+
+    fn class(&self, record: &Record) -> Option<DeviceClass> {
+        self.manifest.cells.get(&record.cell).map(|c| c.device_class)
+    }
+
+    fn base(&self, record: &Record) -> Row {
+        let mut row = Row::default();
+        row.set("format_version", FORMAT_VERSION).set("device", &self.manifest.device.name).set("cell", &record.cell);
+        row
+    }
+
+    fn sample(&self, record: &Record, query: &Query) -> Row {
+        let mut row = self.base(record);
+        row.set("run", &self.manifest.run).set("pass", record.pass).set("launch", record.launch).set("query", query.query);
+        if let Some(planned) = self.plan.cells.iter().find(|c| c.id == record.cell) {
+            row.set("backend", &planned.cell.backend);
+            row.set("model", &planned.cell.model.name).set("quant", planned.cell.quant);
+        }
+        row.maybe("device_class", self.class(record));
+        let kind = if query.query < self.plan.measure.warmup { "first_query" } else { "warm_query" };
+        row.set("query_kind", kind).set("segment", record.segment).set("status", record.status.as_str());
+        row.maybe("prompt_tokens", query.prompt_tokens).set("generated_tokens", query.tokens.len());
+        let m = query_metrics(query);
+        row.number("ttft_ms", m.ttft_ms).number("prefill_tok_s", m.prefill_tok_s).number("decode_tok_s", m.decode_tok_s);
+        row.number("tpot_ms", m.tpot_ms).number("e2e_ms", m.e2e_ms);
+        for (i, column) in ["itl_p50_ms", "itl_p90_ms", "itl_p99_ms"].into_iter().enumerate() {
+            row.number(column, m.itl_ms.map(|q| q[i]));
+        }
+        row.set("ttft_scope", "ids").set("ttft_method", "token_event");
+        row.maybe("reported_prompt_tokens", query.prompt_tokens_reported).maybe("reported_generated_tokens", query.generated_reported);
+        row.number("reported_ttft_ms", m.reported_ttft_ms).number("reported_prefill_tok_s", m.reported_prefill_tok_s);
+        row.number("reported_decode_tok_s", m.reported_decode_tok_s).maybe("finish", query.finish.as_ref());
+        let absent: Vec<String> = m.absent.iter().map(|(metric, why)| format!("{metric}={why}")).collect();
+        row.set("absent", absent.join(";"));
+        row
+    }
+
+    fn launch(&self, record: &Record) -> Row {
+        let mut row = self.base(record);
+        row.set("run", &self.manifest.run).set("pass", record.pass).set("launch", record.launch).set("block", record.block);
+        row.set("segment", record.segment).set("status", record.status.as_str());
+        row.maybe("failure_kind", record.failure.as_ref().map(|f| f.kind)).maybe("reason", record.failure.as_ref().map(|f| &f.message));
+        let done = || record.steps.iter().filter_map(|s| s.done.as_ref());
+        let m = launch_metrics(&record.parsed, done());
+        row.number("load_ms", m.load_ms).set("load_state", "unknown").number("peak_mem_mb", m.peak_mem_mb);
+        row.number("vm_hwm_mb", m.vm_hwm_mb).number("cpu_s", m.cpu_s);
+        row.number("wall_ms", Some(done().map(|d| d.end_ns.saturating_sub(d.start_ns) as f64 / 1e6).sum()));
+        if let Some(last) = done().last() {
+            row.maybe("exit_code", last.ended.code).maybe("signal", last.ended.signal);
+        }
+        if let Some(checks) = &record.checks {
+            row.set("check_count", checks.count).set("check_tokens", checks.tokens).set("check_unit", checks.unit);
+            row.number("token_agreement", checks.token_agreement).maybe("unit_found", checks.unit_found.as_ref());
+        }
+        // Rule R17: boot time runs on while the machine sleeps, monotonic time does not.
+        let slept = done().any(|d| (d.boottime_minus_monotonic_ns[1] - d.boottime_minus_monotonic_ns[0]).abs() > 100_000_000);
+        row.maybe("suspended", slept.then_some(1)).maybe("runtime_version", record.parsed.notes.get("runtime_version"));
+        row.set("warnings", record.parsed.warnings.join(";"));
+        row
+    }
+
+    fn tokens(&self, record: &Record, query: &Query) -> Vec<Row> {
+        let Some(start) = record.steps.iter().find_map(|s| s.done.as_ref()).map(|d| d.start_ns) else { return Vec::new() };
+        let mut before = None;
+        let mut rows = Vec::new();
+        for (i, token) in query.tokens.iter().enumerate() {
+            let mut row = self.base(record);
+            row.set("run", &self.manifest.run).set("pass", record.pass).set("launch", record.launch).set("query", query.query);
+            row.set("i", i).maybe("id", token.id).number("t_ms", Some(token.t_ns.saturating_sub(start) as f64 / 1e6));
+            row.number("itl_ms", before.map(|b: u64| token.t_ns.saturating_sub(b) as f64 / 1e6));
+            before = Some(token.t_ns);
+            rows.push(row);
+        }
+        rows
+    }
+
+    fn layers(&self, record: &Record) -> Vec<Row> {
+        let mut sums: BTreeMap<(&str, &str), f64> = BTreeMap::new();
+        for layer in &record.parsed.layers {
+            *sums.entry((&layer.graph, &layer.phase)).or_default() += layer.value.unwrap_or(0.0);
+        }
+        let planned = self.plan.cells.iter().find(|c| c.id == record.cell);
+        let row = |layer: &Layer| {
+            let mut row = self.base(record);
+            row.set("run", &self.manifest.run);
+            if let Some(planned) = planned {
+                row.set("backend", &planned.cell.backend);
+            }
+            row.maybe("device_class", self.class(record)).set("graph", &layer.graph).set("phase", &layer.phase).set("index", layer.index).set("name", &layer.name);
+            row.maybe("op_type", layer.op_type.as_ref()).maybe("unit", layer.unit.as_ref()).number("value", layer.value);
+            row.set("value_unit", &layer.value_unit).maybe("count", layer.count).set("method", &layer.method);
+            let sum = sums.get(&(layer.graph.as_str(), layer.phase.as_str())).copied().unwrap_or(0.0);
+            row.number("share", layer.value.filter(|_| sum > 0.0).map(|v| v / sum));
+            row
+        };
+        record.parsed.layers.iter().map(row).collect()
+    }
+
+    /// The agent's `t_ns,source,name,value,unit`, with the keys of the launch.
+    fn telemetry(&self, record: &Record, dir: &Path, table: &mut Writer) -> Result<(), FolderError> {
+        let Some(start) = record.steps.iter().find_map(|s| s.done.as_ref()).map(|d| d.start_ns) else { return Ok(()) };
+        for step in &record.steps {
+            let single = record.steps.len() == 1;
+            let path = if single { dir.join("telemetry.csv") } else { dir.join(&step.name).join("telemetry.csv") };
+            let Ok(mut reader) = csv::ReaderBuilder::new().flexible(true).from_path(&path) else { continue };
+            for line in reader.records().filter_map(Result::ok) {
+                let (Some(t), Some(value)) = (line.get(0).and_then(|t| t.parse::<u64>().ok()), line.get(3).and_then(|v| v.parse::<f64>().ok())) else {
+                    continue;
+                };
+                let mut row = self.base(record);
+                row.number("t_ms", Some((t as f64 - start as f64) / 1e6)).set("pass", record.pass).set("launch", record.launch);
+                row.set("source", line.get(1).unwrap_or("")).set("name", line.get(2).unwrap_or("")).number("value", Some(value));
+                row.set("unit", line.get(4).unwrap_or(""));
+                table.row(&row)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::significant;
+
+    #[test]
+    fn six_digits_and_no_exponent() {
+        for (value, text) in [
+            (0.0, "0"),
+            (123.456_789, "123.457"),
+            (0.000_012_345_678, "0.0000123457"),
+            (12_345_678.9, "12345679"),
+            (-1.5, "-1.5"),
+            (100.0, "100"),
+        ] {
+            assert_eq!(significant(value), text);
+        }
+    }
+}

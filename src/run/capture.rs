@@ -1,0 +1,93 @@
+//! One step of a launch: the agent's specification, and what the step left behind.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use bench_agent::spec::{Done, Reason, Spec, VERSION, Watch};
+use bench_backend_api::{Captured, EVENTS_ENV, Ended, Evidence, Installed, Invocation, Program};
+
+/// Bytes kept of each output stream, of the events file and of every output file.
+pub const OUTPUT_LIMIT: u64 = 64 << 20;
+
+/// Time between TERM and KILL.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Logical name of the events file.
+pub const EVENTS: &str = "events.jsonl";
+
+/// Exact command line of an invocation.
+pub fn argv(invocation: &Invocation, installed: &Installed) -> Vec<String> {
+    let program = match &invocation.program {
+        Program::Need(need) => installed.path(need).to_owned(),
+        Program::Path(path) => path.clone(),
+    };
+    [program].into_iter().chain(invocation.args.iter().cloned()).collect()
+}
+
+/// Specification of one step. The environment is complete: nothing of the user's shell reaches a measurement.
+pub fn spec(argv: Vec<String>, invocation: &Invocation, work: &str, out: &Path, timeout: Duration, rate_hz: f64) -> Spec {
+    let mut env: BTreeMap<String, String> = [
+        ("PATH", std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned())),
+        ("HOME", work.to_owned()),
+        ("TMPDIR", work.to_owned()),
+        ("LANG", "C.UTF-8".to_owned()),
+        (EVENTS_ENV, EVENTS.to_owned()),
+    ]
+    .into_iter()
+    .map(|(k, v)| (k.to_owned(), v))
+    .collect();
+    env.extend(invocation.env.clone());
+    Spec {
+        v: VERSION,
+        argv,
+        env,
+        cwd: work.to_owned(),
+        stdin: None,
+        out_dir: out.to_string_lossy().into_owned(),
+        timeout_ms: timeout.as_millis() as u64,
+        grace_ms: GRACE.as_millis() as u64,
+        rate_hz,
+        max_output_bytes: OUTPUT_LIMIT,
+        watch: vec![Watch { path: EVENTS.to_owned(), max_bytes: OUTPUT_LIMIT }],
+        phase_file: Some(EVENTS.to_owned()),
+    }
+}
+
+/// Reads the captured files of a finished step.
+pub fn captured(dir: &Path, files: &[String], done: &Done) -> Captured {
+    let mut captured = Captured {
+        ended: Ended {
+            reason: reason(done.ended.reason).to_owned(),
+            code: done.ended.code,
+            signal: done.ended.signal,
+            message: done.ended.message.clone(),
+        },
+        evidence: Evidence { mapped: done.mapped.clone(), device_nodes: done.device_nodes.clone() },
+        ..Captured::default()
+    };
+    for name in ["stdout.txt", "stderr.txt"].into_iter().map(str::to_owned).chain(files.iter().cloned()) {
+        if let Ok(bytes) = fs::read(dir.join(kept(&name))) {
+            captured.files.insert(name, bytes);
+        }
+    }
+    captured
+}
+
+/// Where a fetched file is kept in the launch's folder: flat, so that no name of a tool can lead out of it.
+pub fn kept(name: &str) -> PathBuf {
+    PathBuf::from(name.replace('/', "__"))
+}
+
+const fn reason(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Exited => "exited",
+        Reason::Timeout => "timeout",
+        Reason::OutputLimit => "output-limit",
+        Reason::Cancelled => "cancelled",
+        Reason::SpawnFailed => "spawn-failed",
+    }
+}

@@ -1,0 +1,152 @@
+//! The spine: everything that happens in a run is one of these events. Progress bars, plain log lines, JSON output and the
+//! journal consume the same stream; nothing else prints.
+
+use bench_backend_api::{Failure, Pass};
+use serde::{Deserialize, Serialize};
+
+/// Status of a launch or of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Measured, and nothing contradicts it.
+    Ok,
+    /// It gave no measurement.
+    Failed,
+    /// It was never tried.
+    Skipped,
+    /// It gave numbers that a check contradicts: kept, and kept out of every aggregate.
+    Unverified,
+}
+impl Status {
+    /// The word in tables.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+            Self::Unverified => "unverified",
+        }
+    }
+}
+
+/// One event of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// A run begins or is resumed.
+    RunBegin {
+        /// Id of the run.
+        run: String,
+        /// Name of the scenario.
+        scenario: String,
+        /// 0, plus one for every resume.
+        segment: u32,
+        /// Cells that will be measured.
+        cells: usize,
+        /// Launches at most.
+        launches: u32,
+        /// Folder of the run.
+        folder: String,
+    },
+    /// Something is installed or made before the first launch.
+    Preparing {
+        /// What.
+        what: String,
+    },
+    /// It is there.
+    Prepared {
+        /// What.
+        what: String,
+        /// Seconds that it took.
+        seconds: f64,
+        /// It was in the cache.
+        cached: bool,
+    },
+    /// A cell that will not be measured.
+    CellSkipped {
+        /// The cell.
+        cell: String,
+        /// Why.
+        reason: String,
+    },
+    /// A cell that can't be measured because what it needs could not be made.
+    CellFailed {
+        /// The cell.
+        cell: String,
+        /// Why.
+        failure: Failure,
+    },
+    /// A block begins.
+    BlockBegin {
+        /// Number, from 0.
+        block: u32,
+        /// Launches in it.
+        launches: usize,
+    },
+    /// A launch begins.
+    LaunchBegin {
+        /// The cell.
+        cell: String,
+        /// The pass.
+        pass: Pass,
+        /// Number within the cell and pass.
+        launch: u32,
+        /// Block.
+        block: u32,
+    },
+    /// A launch is over and its folder complete.
+    LaunchEnd {
+        /// The cell.
+        cell: String,
+        /// The pass.
+        pass: Pass,
+        /// Number within the cell and pass.
+        launch: u32,
+        /// Block.
+        block: u32,
+        /// Segment of the run in which it was measured.
+        segment: u32,
+        /// How it went.
+        status: Status,
+        /// Why it is not ok.
+        failure: Option<Failure>,
+        /// Median TTFT of its measured queries, in ms.
+        ttft_ms: Option<f64>,
+        /// Median decode rate of its measured queries, in tokens per second.
+        decode_tok_s: Option<f64>,
+    },
+    /// No further launch of a cell will come.
+    CellDone {
+        /// The cell.
+        cell: String,
+        /// What ended it: `until-ci`, `max`, `failed`, `budget`, `interrupted`.
+        stop: String,
+    },
+    /// Something odd that does not stop the run.
+    Warning {
+        /// What.
+        text: String,
+    },
+    /// The run was interrupted.
+    Interrupted {
+        /// By what.
+        by: String,
+    },
+    /// The run is over.
+    RunEnd {
+        /// Cells measured.
+        ok: usize,
+        /// Cells failed.
+        failed: usize,
+        /// Cells skipped.
+        skipped: usize,
+        /// Cells whose numbers are contradicted.
+        unverified: usize,
+    },
+}
+
+/// A consumer of events.
+pub trait Sink: Send + Sync {
+    /// Takes one event.
+    fn emit(&self, event: &Event);
+}

@@ -1,0 +1,277 @@
+//! One launch: stage, run every step under the agent, fetch, parse, verify, record.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use bench_backend_api::{
+    Backend, Captured, Cell, Check, Checks, Expected, Failure, FailureKind, Launch, ParseError, Parsed, Pass, Paths, Source, contradiction,
+};
+use thiserror::Error;
+
+use super::{
+    capture::{self, EVENTS, OUTPUT_LIMIT},
+    events::Status,
+};
+use crate::{
+    device::{Cancel, Device, DeviceError},
+    results::{
+        folder::FolderError,
+        launches::{Record, StepRecord},
+        schema::FORMAT_VERSION,
+    },
+};
+
+/// What ends a run, as opposed to a launch.
+#[derive(Debug, Error)]
+pub enum LaunchError {
+    /// The run folder can't be written.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The disk of the device is full.
+    #[error("the disk is full: {0}")]
+    DiskFull(DeviceError),
+}
+
+/// Everything that one launch needs to know.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// The adapter.
+    pub backend: &'a dyn Backend,
+    /// The contract's view of the launch.
+    pub launch: Launch<'a>,
+    /// What it should produce.
+    pub expected: &'a Expected,
+    /// Host path of each of the artifact's files.
+    pub artifact_paths: &'a BTreeMap<String, PathBuf>,
+    /// Number within the cell and pass.
+    pub number: u32,
+    /// Block.
+    pub block: u32,
+    /// Segment of the run.
+    pub segment: u32,
+    /// Longest time of one step.
+    pub timeout: Duration,
+    /// Rate of the agent's fast sources.
+    pub rate_hz: f64,
+}
+
+/// Runs one launch. `None` when it was cancelled: nothing is recorded and a resume repeats it.
+pub async fn run<D: Device>(device: &D, request: Request<'_>, dir: &Path, work_name: &str, cancel: Cancel) -> Result<Option<Record>, LaunchError> {
+    if dir.exists() {
+        fs::remove_dir_all(dir).map_err(FolderError::io(dir))?;
+    }
+    fs::create_dir_all(dir).map_err(FolderError::io(dir))?;
+    let mut steps = Vec::new();
+    let result = execute(device, request, dir, work_name, &cancel, &mut steps).await;
+    let (parsed, checks, failure) = match result {
+        Ok(Some(captured)) => judge(request, &captured),
+        Ok(None) => return Ok(None),
+        Err(Problem::Launch(failure)) => (Parsed::default(), None, Some(failure)),
+        Err(Problem::Device(e)) if e.disk_full() => return Err(LaunchError::DiskFull(e)),
+        Err(Problem::Device(e)) => (Parsed::default(), None, Some(Failure::new(FailureKind::Infra, e.to_string()))),
+    };
+    let failure = failure.map(|mut f| {
+        if f.hint.is_none() {
+            f.hint = request.backend.explain(&f);
+        }
+        f
+    });
+    let status = match &failure {
+        None => Status::Ok,
+        Some(f) if f.kind == FailureKind::Verify => Status::Unverified,
+        Some(_) => Status::Failed,
+    };
+    let record = Record {
+        format_version: FORMAT_VERSION,
+        cell: request.launch.cell.id(),
+        pass: request.launch.pass,
+        launch: request.number,
+        block: request.block,
+        segment: request.segment,
+        status,
+        failure,
+        checks,
+        parsed,
+        steps,
+    };
+    record.save(dir)?;
+    Ok(Some(record))
+}
+
+enum Problem {
+    Launch(Failure),
+    Device(DeviceError),
+}
+impl From<DeviceError> for Problem {
+    fn from(e: DeviceError) -> Self {
+        Self::Device(e)
+    }
+}
+
+async fn execute<D: Device>(
+    device: &D,
+    request: Request<'_>,
+    dir: &Path,
+    work_name: &str,
+    cancel: &Cancel,
+    records: &mut Vec<StepRecord>,
+) -> Result<Option<Captured>, Problem> {
+    let work = device.work_folder(work_name)?;
+    let result = steps(device, request, dir, &work, cancel, records).await;
+    device.remove(&work);
+    result
+}
+
+async fn steps<D: Device>(
+    device: &D,
+    request: Request<'_>,
+    dir: &Path,
+    work: &str,
+    cancel: &Cancel,
+    records: &mut Vec<StepRecord>,
+) -> Result<Option<Captured>, Problem> {
+    for file in request.backend.stage(&request.launch).map_err(Problem::Launch)? {
+        match &file.source {
+            Source::Artifact(name) => {
+                let missing = || Problem::Launch(Failure::new(FailureKind::Model, format!("the artifact has no file {name}")));
+                let host = request.artifact_paths.get(name).ok_or_else(missing)?;
+                device.stage(host, work, &file.name)?;
+            }
+            Source::Bytes(bytes) => {
+                device.write(work, &file.name, bytes)?;
+                // Kept: what a tool was told is part of what it answered.
+                fs::write(dir.join(capture::kept(&file.name)), bytes).map_err(DeviceError::io(dir))?;
+            }
+        }
+    }
+    let paths = Paths { work: work.to_owned(), events: EVENTS.to_owned() };
+    let all = request.backend.steps(&request.launch, &paths);
+    let single = all.len() == 1;
+    let mut whole = Captured::default();
+    for step in all {
+        let out = if single { dir.to_path_buf() } else { dir.join(&step.name) };
+        let argv = capture::argv(&step.invocation, request.launch.installed);
+        let spec = capture::spec(argv.clone(), &step.invocation, work, &out, request.timeout, request.rate_hz);
+        let done = device.run(&spec, cancel.clone()).await;
+        records.push(StepRecord { name: step.name.clone(), argv, done: done.as_ref().ok().cloned() });
+        let done = done?;
+        if *cancel.borrow() {
+            return Ok(None);
+        }
+        let mut files = vec![EVENTS.to_owned()];
+        files.extend(step.invocation.outputs.iter().cloned());
+        for name in &files {
+            device.fetch(work, name, &out.join(capture::kept(name)), OUTPUT_LIMIT)?;
+        }
+        let captured = capture::captured(&out, &files, &done);
+        whole = merge(whole, captured, (!single).then_some(step.name.as_str()));
+        if whole.ended.code != Some(0) {
+            break;
+        }
+    }
+    Ok(Some(whole))
+}
+
+/// Files of several steps stand beside each other as `<step>/<file>`, and under their own names those of the last step.
+fn merge(mut whole: Captured, captured: Captured, step: Option<&str>) -> Captured {
+    for (name, bytes) in captured.files {
+        if let Some(step) = step {
+            whole.files.insert(format!("{step}/{name}"), bytes.clone());
+        }
+        whole.files.insert(name, bytes);
+    }
+    whole.evidence.mapped.extend(captured.evidence.mapped);
+    whole.evidence.device_nodes.extend(captured.evidence.device_nodes);
+    whole.ended = captured.ended;
+    whole
+}
+
+/// How a launch went: by the end of the process first, then by what its output says, then by the checks.
+fn judge(request: Request<'_>, captured: &Captured) -> (Parsed, Option<Checks>, Option<Failure>) {
+    let parsed = request.backend.parse(captured);
+    let mut failure = ended_badly(captured, request.timeout);
+    if let (Some(f), Ok(p)) = (&mut failure, &parsed)
+        && let Some(own) = &p.failure
+        && captured.ended.reason == "exited"
+        && captured.ended.signal.is_none()
+    {
+        // A non-zero exit with a reason given by the runner itself: the runner knows better.
+        *f = own.clone();
+    }
+    let parsed = match parsed {
+        Ok(parsed) => parsed,
+        Err(e) => return (Parsed::default(), None, Some(failure.unwrap_or_else(|| unreadable(&e)))),
+    };
+    if failure.is_none() {
+        failure.clone_from(&parsed.failure);
+    }
+    if failure.is_some() {
+        return (parsed, None, failure);
+    }
+    let checks = request.backend.verify(request.launch.cell, request.expected, &parsed, captured);
+    let failure = contradiction(&checks).map(|why| Failure::new(FailureKind::Verify, why));
+    (parsed, Some(checks), failure)
+}
+
+fn unreadable(e: &ParseError) -> Failure {
+    Failure::new(FailureKind::Runtime, e.to_string())
+}
+
+fn ended_badly(captured: &Captured, timeout: Duration) -> Option<Failure> {
+    let ended = &captured.ended;
+    let words = captured.last_words(2);
+    let said = if words.is_empty() { String::new() } else { format!("; last output: {words}") };
+    let message = ended.message.clone().unwrap_or_default();
+    let failure = match ended.reason.as_str() {
+        "timeout" => Failure::new(FailureKind::Runtime, format!("did not end within {}{said}", humantime::format_duration(timeout))),
+        "output-limit" => Failure::new(FailureKind::Runtime, format!("wrote too much: {message}")),
+        "spawn-failed" => Failure::new(FailureKind::Infra, format!("could not be started: {message}")),
+        _ => match (ended.signal, ended.code) {
+            (Some(signal), _) => Failure::new(FailureKind::Runtime, format!("ended by signal {signal} ({}){said}", signal_name(signal))),
+            (None, Some(0)) => return None,
+            (None, Some(code)) => Failure::new(FailureKind::Runtime, format!("exit status {code}{said}")),
+            (None, None) => Failure::new(FailureKind::Infra, "nobody saw how it ended"),
+        },
+    };
+    Some(failure)
+}
+
+/// Name of a signal, for people.
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL: the kernel's out-of-memory killer uses it too",
+        11 => "SIGSEGV",
+        15 => "SIGTERM",
+        _ => "a signal",
+    }
+}
+
+/// The worst of several checks.
+pub fn worst(checks: impl Iterator<Item = Check>) -> Option<Check> {
+    checks.max_by_key(|c| match c {
+        Check::Confirmed => 0,
+        Check::NotCheckable => 1,
+        Check::Contradicted => 2,
+    })
+}
+
+/// A name for the work folder of a launch that nothing else uses.
+pub fn work_name(run: &str, cell: &Cell, pass: Pass, number: u32) -> String {
+    let id = cell.id();
+    let hash = id.rsplit('-').next().unwrap_or("cell");
+    format!("{run}-{hash}-{pass}-{number}")
+}
+
+impl From<io::Error> for Problem {
+    fn from(source: io::Error) -> Self {
+        Self::Device(DeviceError::Io { path: PathBuf::new(), source })
+    }
+}

@@ -1,0 +1,14 @@
+//! Carrying out a plan: stage, launch, observe, parse, verify, record.
+
+mod artifacts;
+mod capture;
+mod evaluate;
+pub mod events;
+mod launch;
+mod prompts;
+mod repetition;
+mod session;
+
+pub use evaluate::{QueryMetrics, launch_metrics, query_metrics, warm_median};
+pub use launch::worst;
+pub use session::{Outcome, RunError, Setup, run};

@@ -1,0 +1,457 @@
+//! One device's session: every launch of the plan in order, recorded as it happens, resumable at any moment.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use bench_backend_api::{Availability, Backend, Expected, FailureKind, Installed, Launch, Pass};
+use serde_json::Value;
+use thiserror::Error;
+
+use super::{
+    artifacts::{ReadyCell, Workshop},
+    evaluate::warm_median,
+    events::{Event, Sink, Status},
+    launch::{self, LaunchError, Request, work_name},
+    repetition::Progress,
+};
+use crate::{
+    device::{Cancel, Device, local::end_orphan},
+    results::{
+        folder::{Folder, FolderError, launch_dir},
+        journal::Journal,
+        launches::{self, Record, Recorded},
+        manifest::{CellFacts, Manifest, ScenarioRef, Tool, host_state},
+        schema::FORMAT_VERSION,
+        tables,
+    },
+    runtimes::{Cache, python},
+    scenario::{Plan, Profile},
+};
+
+/// What a session needs.
+pub struct Setup<'a, D> {
+    /// What is measured.
+    pub plan: &'a Plan,
+    /// The adapters.
+    pub backends: &'a [&'a dyn Backend],
+    /// What is installed.
+    pub installed: &'a Installed,
+    /// The device.
+    pub device: &'a D,
+    /// The user's cache.
+    pub cache: &'a Cache,
+    /// The run folder.
+    pub folder: &'a Folder,
+    /// Where events are shown.
+    pub console: &'a dyn Sink,
+    /// Becomes true when the user wants to stop.
+    pub cancel: Cancel,
+    /// Launches that failed for the cell's own reasons are tried again too.
+    pub retry_failed: bool,
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Cells measured.
+    pub ok: usize,
+    /// Cells failed.
+    pub failed: usize,
+    /// Cells skipped.
+    pub skipped: usize,
+    /// Cells contradicted.
+    pub unverified: usize,
+    /// Backends that can't run here, with the remedy.
+    pub unavailable: Vec<String>,
+    /// The user stopped it.
+    pub interrupted: bool,
+}
+
+/// Why a session can't go on.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The run folder.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// A launch could not be recorded.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// The run was made with something else than what is here now.
+    #[error("the run can't be resumed, since results would mix: {0}\nstart a new run instead")]
+    Changed(String),
+}
+impl RunError {
+    /// The disk is full: exit code 5, and everything before is kept.
+    pub fn disk_full(&self) -> bool {
+        match self {
+            Self::Folder(e) | Self::Launch(LaunchError::Folder(e)) => e.disk_full(),
+            Self::Launch(LaunchError::DiskFull(_)) => true,
+            Self::Changed(_) => false,
+        }
+    }
+}
+
+/// Journal and console as one consumer; the journal's first error stops the run at the next look.
+struct Recorder<'a> {
+    journal: Journal,
+    console: &'a dyn Sink,
+    error: Mutex<Option<FolderError>>,
+}
+impl Recorder<'_> {
+    fn say(&self, event: &Event) {
+        if let Err(e) = self.journal.append(event) {
+            self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
+        }
+        self.console.emit(event);
+    }
+    fn check(&self) -> Result<(), FolderError> {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
+    }
+}
+
+/// Runs or resumes a plan.
+pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
+    let run = setup.folder.path.clone();
+    let resumed = run.join("journal.jsonl").is_file();
+    let device = setup.device.facts().name.clone();
+    let (journal, torn) = Journal::open(&run)?;
+    let before = if resumed { launches::read(&run, &device)? } else { Recorded::default() };
+    for dir in &before.unfinished {
+        end_orphan(dir);
+    }
+    let recorder = Recorder { journal, console: setup.console, error: Mutex::new(None) };
+    let runnable = setup.plan.runnable().len();
+    recorder.say(&Event::RunBegin {
+        run: setup.folder.id(),
+        scenario: setup.plan.name.clone(),
+        segment: before.segments,
+        cells: runnable,
+        launches: runnable as u32 * setup.plan.measure.repetitions_max,
+        folder: run.display().to_string(),
+    });
+    if let Some(text) = torn {
+        recorder.say(&Event::Warning { text });
+    }
+    recorder.check()?;
+    let mut session = Session { setup: &setup, recorder: &recorder, segment: before.segments, unavailable: Vec::new(), interrupted: false };
+    let ready = tokio::task::block_in_place(|| session.prepare());
+    recorder.check()?;
+    let mut manifest = session.manifest(&ready)?;
+    manifest.write(&run)?;
+    let result = session.measure(&ready, &before).await;
+    // Whatever ended the loop, the tables say what was measured until then.
+    let recorded = tables::write(&run, setup.plan, &manifest);
+    result?;
+    let (recorded, statuses) = recorded?;
+    let count = |status: Status| statuses.iter().filter(|(_, s)| *s == status).count();
+    let outcome = Outcome {
+        ok: count(Status::Ok),
+        failed: count(Status::Failed),
+        skipped: count(Status::Skipped),
+        unverified: count(Status::Unverified),
+        unavailable: session.unavailable,
+        interrupted: session.interrupted,
+    };
+    manifest.warnings = recorded.warnings;
+    if !outcome.interrupted {
+        manifest.finished_utc = Some(crate::utc_now());
+        let Outcome { ok, failed, skipped, unverified, .. } = outcome;
+        recorder.say(&Event::RunEnd { ok, failed, skipped, unverified });
+    }
+    manifest.write(&run)?;
+    recorder.check()?;
+    Ok(outcome)
+}
+
+struct Session<'a, D> {
+    setup: &'a Setup<'a, D>,
+    recorder: &'a Recorder<'a>,
+    segment: u32,
+    unavailable: Vec<String>,
+    interrupted: bool,
+}
+
+impl<D: Device> Session<'_, D> {
+    fn backend(&self, id: &str) -> Option<&dyn Backend> {
+        self.setup.backends.iter().find(|b| b.id() == id).copied()
+    }
+
+    /// Makes what the cells need; by place in the plan.
+    fn prepare(&mut self) -> BTreeMap<usize, ReadyCell> {
+        let (setup, recorder) = (self.setup, self.recorder);
+        let say = |event: Event| recorder.say(&event);
+        let mut workshop = Workshop::new(setup.cache, setup.plan, &say);
+        let mut ready = BTreeMap::new();
+        for (place, planned) in setup.plan.cells.iter().enumerate() {
+            if *setup.cancel.borrow() {
+                break;
+            }
+            let skip = |reason: String| recorder.say(&Event::CellSkipped { cell: planned.id.clone(), reason });
+            if let Some(reason) = &planned.skipped {
+                skip(reason.clone());
+                continue;
+            }
+            let Some(backend) = self.backend(&planned.cell.backend) else {
+                skip(format!("this bench has no backend {}", planned.cell.backend));
+                continue;
+            };
+            let unavailable = match backend.probe(setup.device.facts(), setup.installed) {
+                Availability::Ready { .. } => None,
+                Availability::Missing { what, remedy } => Some(format!("{what} is missing: {remedy}")),
+                Availability::Refused { reason } => Some(reason),
+            };
+            if let Some(reason) = unavailable {
+                let note = format!("{}: {reason}", planned.cell.backend);
+                if !self.unavailable.contains(&note) {
+                    self.unavailable.push(note);
+                }
+                skip(reason);
+                continue;
+            }
+            match workshop.ready(planned) {
+                Ok(cell) => {
+                    ready.insert(place, cell);
+                }
+                Err(failure) => recorder.say(&Event::CellFailed { cell: planned.id.clone(), failure }),
+            }
+        }
+        ready
+    }
+
+    fn manifest(&self, ready: &BTreeMap<usize, ReadyCell>) -> Result<Manifest, RunError> {
+        let setup = self.setup;
+        let facts = setup.device.facts();
+        let used: BTreeSet<&str> = setup.plan.cells.iter().map(|c| c.cell.backend.as_str()).collect();
+        let probed = used.iter().filter_map(|id| Some(((*id).to_owned(), self.backend(id)?.probe(facts, setup.installed))));
+        let cells = setup.plan.cells.iter().enumerate().filter_map(|(place, planned)| {
+            let artifact = ready.get(&place);
+            let meta = artifact.and_then(|r| r.artifact.meta.as_object());
+            let facts_of = meta.into_iter().flatten().filter_map(|(k, v)| Some((k.clone(), v.as_f64()?))).collect();
+            let device_class = self.backend(&planned.cell.backend)?.device_class(&planned.cell, facts);
+            Some((planned.id.clone(), CellFacts { device_class, artifact: artifact.and_then(|r| r.key.clone()), facts: facts_of }))
+        });
+        let mut manifest = Manifest {
+            format_version: FORMAT_VERSION,
+            run: setup.folder.id(),
+            tool: Tool { version: env!("CARGO_PKG_VERSION").to_owned() },
+            scenario: ScenarioRef { name: setup.plan.name.clone(), sha256: setup.plan.scenario_sha256.clone() },
+            started_utc: crate::utc_now(),
+            finished_utc: None,
+            device: facts.clone(),
+            runtimes: probed.collect(),
+            cells: cells.collect(),
+            python_lock: python::lock_hash(),
+            host: host_state(),
+            seed: setup.plan.seed,
+            segments: vec![crate::utc_now()],
+            warnings: Vec::new(),
+        };
+        if setup.folder.path.join("manifest.json").is_file() {
+            let old = Manifest::read(&setup.folder.path)?;
+            let changed = differences(&old, &manifest);
+            if !changed.is_empty() {
+                return Err(RunError::Changed(changed.join("; ")));
+            }
+            manifest.started_utc = old.started_utc;
+            manifest.segments = old.segments.into_iter().chain(manifest.segments).collect();
+        }
+        Ok(manifest)
+    }
+
+    async fn measure(&mut self, ready: &BTreeMap<usize, ReadyCell>, before: &Recorded) -> Result<(), RunError> {
+        let plan = self.setup.plan;
+        let mut progress: BTreeMap<usize, Progress> = ready.keys().map(|place| (*place, Progress::default())).collect();
+        let done = self.replay(before, &mut progress);
+        let started = Instant::now();
+        let budget = plan.measure.budget_ms.map(Duration::from_millis);
+        let mut block = None;
+        let schedule = plan.schedule();
+        for scheduled in &schedule {
+            let Some(cell) = progress.get(&scheduled.cell).filter(|p| p.stop.is_none()) else { continue };
+            if done.contains(&(scheduled.cell, Pass::Measure, scheduled.launch)) || cell.launches >= plan.measure.repetitions_max {
+                continue;
+            }
+            if block != Some(scheduled.block) {
+                if budget.is_some_and(|b| started.elapsed() >= b) {
+                    self.stop_all(&mut progress, "budget");
+                    break;
+                }
+                block = Some(scheduled.block);
+                let launches = schedule.iter().filter(|s| s.block == scheduled.block && progress.get(&s.cell).is_some_and(|p| p.stop.is_none()));
+                self.recorder.say(&Event::BlockBegin { block: scheduled.block, launches: launches.count() });
+            }
+            let Some(record) = self.launch(&ready[&scheduled.cell], scheduled.cell, Pass::Measure, scheduled.launch, scheduled.block).await? else {
+                self.interrupted = true;
+                self.recorder.say(&Event::Interrupted { by: "the user".to_owned() });
+                self.stop_all(&mut progress, "interrupted");
+                return Ok(());
+            };
+            if let Some(cell) = progress.get_mut(&scheduled.cell) {
+                count(cell, &record, plan);
+                if let Some(stop) = cell.stop {
+                    self.recorder.say(&Event::CellDone { cell: record.cell, stop: stop.to_owned() });
+                }
+            }
+            self.recorder.check()?;
+        }
+        self.profile(ready, &progress, &done).await
+    }
+
+    /// Counts the launches that an earlier segment recorded, and says which need not be repeated.
+    fn replay(&self, before: &Recorded, progress: &mut BTreeMap<usize, Progress>) -> BTreeSet<(usize, Pass, u32)> {
+        let mut done = BTreeSet::new();
+        for (_, record) in &before.launches {
+            let kind = record.failure.as_ref().map(|f| f.kind);
+            let again = match kind {
+                None => false,
+                Some(FailureKind::Infra) => true,
+                Some(_) => self.setup.retry_failed,
+            };
+            let Some(place) = self.setup.plan.cells.iter().position(|c| c.id == record.cell).filter(|_| !again) else { continue };
+            done.insert((place, record.pass, record.launch));
+            if let Some(cell) = progress.get_mut(&place).filter(|_| record.pass == Pass::Measure) {
+                count(cell, record, self.setup.plan);
+            }
+        }
+        for (place, cell) in progress.iter() {
+            if let Some(stop) = cell.stop {
+                self.recorder.say(&Event::CellDone { cell: self.setup.plan.cells[*place].id.clone(), stop: stop.to_owned() });
+            }
+        }
+        done
+    }
+
+    fn stop_all(&self, progress: &mut BTreeMap<usize, Progress>, why: &'static str) {
+        for (place, cell) in progress.iter_mut().filter(|(_, p)| p.stop.is_none()) {
+            cell.stop = Some(why);
+            self.recorder.say(&Event::CellDone { cell: self.setup.plan.cells[*place].id.clone(), stop: why.to_owned() });
+        }
+    }
+
+    /// One launch a cell with the time of every operation, after the last block: profiling slows a run, so that its times feed
+    /// layers only (design 2b.8).
+    async fn profile(
+        &mut self,
+        ready: &BTreeMap<usize, ReadyCell>,
+        progress: &BTreeMap<usize, Progress>,
+        done: &BTreeSet<(usize, Pass, u32)>,
+    ) -> Result<(), RunError> {
+        if self.setup.plan.measure.profile != Profile::Layers {
+            return Ok(());
+        }
+        for (place, cell) in ready {
+            let backend = self.backend(&self.setup.plan.cells[*place].cell.backend);
+            let measured = progress.get(place).is_some_and(|p| p.stop != Some("failed"));
+            if !backend.is_some_and(|b| b.describe().layers) || !measured || done.contains(&(*place, Pass::Profile, 0)) {
+                continue;
+            }
+            let block = self.setup.plan.measure.repetitions_max;
+            if self.launch(cell, *place, Pass::Profile, 0, block).await?.is_none() {
+                self.interrupted = true;
+                self.recorder.say(&Event::Interrupted { by: "the user".to_owned() });
+                return Ok(());
+            }
+            self.recorder.check()?;
+        }
+        Ok(())
+    }
+
+    async fn launch(&self, ready: &ReadyCell, place: usize, pass: Pass, number: u32, block: u32) -> Result<Option<Record>, RunError> {
+        let (setup, planned) = (self.setup, &self.setup.plan.cells[place]);
+        let Some(backend) = self.backend(&planned.cell.backend).filter(|_| !*setup.cancel.borrow()) else { return Ok(None) };
+        let run = &setup.folder.path;
+        let cell = planned.id.clone();
+        self.recorder.say(&Event::LaunchBegin { cell: cell.clone(), pass, launch: number, block });
+        self.recorder.check()?;
+        let expected = Expected {
+            prompt_tokens: planned.cell.workload.prompt_tokens(),
+            gen_tokens: planned.cell.workload.gen_tokens(),
+            queries: ready.prompts.ids.len() as u32,
+            reference: ready.prompts.reference.clone(),
+            min_agreement: setup.plan.verify.min_agreement,
+        };
+        let launch = Launch {
+            cell: &planned.cell,
+            pass,
+            prompts: &ready.prompts.ids,
+            artifact: &ready.artifact,
+            installed: setup.installed,
+            device: setup.device.facts(),
+        };
+        let request = Request {
+            backend,
+            launch,
+            expected: &expected,
+            artifact_paths: &ready.paths,
+            number,
+            block,
+            segment: self.segment,
+            timeout: Duration::from_millis(setup.plan.measure.timeout_ms),
+            rate_hz: setup.plan.telemetry_rate_hz,
+        };
+        let dir = launch_dir(run, &setup.device.facts().name, &cell, pass, number);
+        let work = work_name(&setup.folder.id(), &planned.cell, pass, number);
+        let Some(record) = launch::run(setup.device, request, &dir, &work, setup.cancel.clone()).await? else {
+            let _ = fs::remove_dir_all(&dir);
+            return Ok(None);
+        };
+        let warmup = setup.plan.measure.warmup;
+        self.recorder.say(&Event::LaunchEnd {
+            cell,
+            pass,
+            launch: number,
+            block,
+            segment: self.segment,
+            status: record.status,
+            failure: record.failure.clone(),
+            ttft_ms: warm_median(&record.parsed, warmup, |m| m.ttft_ms),
+            decode_tok_s: warm_median(&record.parsed, warmup, |m| m.decode_tok_s),
+        });
+        Ok(Some(record))
+    }
+}
+
+/// Adds a launch to a cell's progress.
+fn count(cell: &mut Progress, record: &Record, plan: &Plan) {
+    cell.launches += 1;
+    match (record.status, record.failure.as_ref().map(|f| f.kind)) {
+        (Status::Ok, _) => {
+            let warmup = plan.measure.warmup;
+            cell.ttft_ms.extend(warm_median(&record.parsed, warmup, |m| m.ttft_ms));
+            cell.decode_tok_s.extend(warm_median(&record.parsed, warmup, |m| m.decode_tok_s));
+            cell.decide(&plan.measure);
+        }
+        (_, Some(FailureKind::Infra)) => cell.decide(&plan.measure),
+        // What failed for its own reasons would fail again: its time belongs to the other cells.
+        _ => cell.stop = Some("failed"),
+    }
+}
+
+/// What is no longer as it was when the run began, in words.
+fn differences(old: &Manifest, new: &Manifest) -> Vec<String> {
+    let mut changed = Vec::new();
+    let value = |v: &dyn Fn(&Manifest) -> Value| (v(old), v(new));
+    let fields: [(&str, &dyn Fn(&Manifest) -> Value); 4] = [
+        ("the scenario", &|m| Value::String(m.scenario.sha256.clone())),
+        ("the device", &|m| serde_json::to_value(&m.device).unwrap_or_default()),
+        ("the runtimes", &|m| serde_json::to_value(&m.runtimes).unwrap_or_default()),
+        ("the lock of the Python environment", &|m| Value::String(m.python_lock.clone())),
+    ];
+    for (what, field) in fields {
+        let (before, now) = value(field);
+        if before != now {
+            changed.push(format!("{what} changed from {before} to {now}"));
+        }
+    }
+    for (cell, facts) in &old.cells {
+        let now = new.cells.get(cell);
+        if facts.artifact.is_some() && now.is_some_and(|n| n.artifact.is_some() && n.artifact != facts.artifact) {
+            changed.push(format!("the artifact of {cell} changed"));
+        }
+    }
+    changed
+}

@@ -1,0 +1,76 @@
+//! `[models]`, and paths.
+
+use std::{
+    collections::BTreeMap,
+    path::{Component, Path, PathBuf},
+};
+
+use bench_backend_api::Model;
+
+use super::{
+    super::{checked::ModelSpec, geometry, suggest::show, value::At, wire},
+    Context,
+};
+
+/// AR of a prefill graph when the scenario does not say: Qualcomm's own export uses 128.
+const DEFAULT_CHUNK: u32 = 128;
+
+impl Context<'_> {
+    /// The models by name, `None` for one that has a problem: it is known all the same.
+    pub(super) fn models(&mut self, models: BTreeMap<At<String>, wire::Model>) -> BTreeMap<String, Option<ModelSpec>> {
+        if models.is_empty() && !self.is_damaged("models") {
+            self.out.error(0..0, "[models] describes no model", "add [models.<name>] with its `context`".to_owned());
+        }
+        models.into_iter().map(|(name, model)| (name.value.clone(), self.one_model(&name, model))).collect()
+    }
+
+    fn one_model(&mut self, name: &At<String>, wire: wire::Model) -> Option<ModelSpec> {
+        self.name(name, "a model");
+        if let (Some(context), Some(chunk)) = (&wire.context, &wire.chunk)
+            && chunk.value > context.value
+        {
+            let message = format!("a chunk of {} tokens does not fit a context of {}", chunk.value, context.value);
+            self.out.error(chunk.span(), message, "the prefill graph's AR is at most the context length".to_owned());
+        }
+        let tokenizer = wire.tokenizer.as_ref().and_then(|t| self.existing(t)).map(|p| p.display().to_string());
+        let mut shape = None;
+        if let Some(file) = &wire.geometry
+            && self.existing(file).is_some()
+        {
+            match geometry::read(&self.shown_dir.join(&file.value), self.out) {
+                Ok(geometry) => shape = geometry,
+                Err(problem) => self.out.error(file.span(), format!("{} {}", show(&file.value), problem.message), problem.help),
+            }
+        }
+        let context = wire.context?.value;
+        let chunk = wire.chunk.map_or(DEFAULT_CHUNK.min(context), |c| c.value);
+        Some(ModelSpec { model: Model { name: name.value.clone(), context, chunk, geometry: shape }, tokenizer })
+    }
+
+    /// The absolute path of a file that the scenario names, if it is there.
+    pub(super) fn existing(&mut self, path: &At<String>) -> Option<PathBuf> {
+        let full = normal(&self.dir.join(&path.value));
+        if !path.value.is_empty() && full.is_file() {
+            return Some(full);
+        }
+        let state = if full.is_dir() { "is a folder, not a file" } else { "is not there" };
+        let help = format!("paths are relative to the scenario's folder, {}", self.shown_dir.display());
+        self.out.error(path.span(), format!("the file {} {state}", show(&path.value)), help);
+        None
+    }
+}
+
+/// A path without `.` and `..`, by its words alone.
+pub fn normal(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out.pop();
+            }
+            part => out.push(part),
+        }
+    }
+    out
+}

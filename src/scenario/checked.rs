@@ -1,0 +1,176 @@
+//! A scenario whose every word is known to mean something.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use bench_backend_api::{Axis, Model, Quant, Recipe};
+use serde::{Deserialize, Serialize};
+
+use super::{command::Command, key::Selector, problem::Problems};
+
+/// A checked scenario. [`super::check_text`] and [`super::load()`] make one; [`Scenario::plan`] turns it into cells.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// SHA-256 of the file's bytes, in hex.
+    pub sha256: String,
+    /// Folder of the file, absolute.
+    pub dir: PathBuf,
+    /// The device.
+    pub device: DeviceChoice,
+    /// The models by name.
+    pub models: BTreeMap<String, ModelSpec>,
+    /// Artifacts that were made beforehand.
+    pub artifacts: Vec<ArtifactSpec>,
+    /// The combinations.
+    pub matrix: Matrix,
+    /// How often and in which order.
+    pub measure: Measure,
+    /// Seed of the order and of the prompts.
+    pub seed: u64,
+    /// What tokens are compared with.
+    pub verify: Verify,
+    /// Samples per second of every telemetry source; 0 is off.
+    pub telemetry_rate_hz: f64,
+    /// Programs of the user.
+    pub commands: Vec<Command>,
+    /// What is probably not meant as it is written; empty when all is well.
+    pub warnings: Problems,
+}
+
+/// Which device is measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceChoice {
+    /// This computer.
+    pub local: bool,
+    /// Part number of the SoC that an emulated NPU stands for, for instance `SM8650`.
+    pub soc: String,
+    /// Its QNN `soc_model`.
+    pub soc_model: u32,
+    /// Its Hexagon architecture (75 = v75).
+    pub htp_arch: u32,
+}
+
+/// A model of the scenario.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelSpec {
+    /// The model as cells hold it.
+    pub model: Model,
+    /// Absolute path of its `tokenizer.json`.
+    pub tokenizer: Option<String>,
+}
+
+/// An artifact that was made beforehand, and the cells it is for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArtifactSpec {
+    /// Name of the model.
+    pub model: String,
+    /// Class of the quantisation.
+    pub quant: Quant,
+    /// Id of the backend.
+    pub backend: String,
+    /// Values of axes that it is only for.
+    pub axes: BTreeMap<Axis, String>,
+    /// Its files.
+    pub source: ArtifactSource,
+    /// Place in the scenario, in bytes.
+    pub(super) span: (usize, usize),
+}
+
+/// Where a cell's artifact comes from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ArtifactSource {
+    /// Files that were made beforehand.
+    Files {
+        /// Absolute folder: the deepest one that holds all the files.
+        root: String,
+        /// The framework's configuration file, relative to the root; it is one of `files`.
+        config: Option<String>,
+        /// Every file, relative to the root, `/` between folders, sorted.
+        files: Vec<String>,
+    },
+    /// Made by `bench`.
+    Recipe(Recipe),
+}
+
+/// The lists whose combinations are the cells.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Matrix {
+    /// Ids of backends.
+    pub backend: Vec<String>,
+    /// Names of models.
+    pub model: Vec<String>,
+    /// Classes of quantisation.
+    pub quant: Vec<Quant>,
+    /// Tokens that are prefilled.
+    pub prompt_tokens: Vec<u32>,
+    /// Tokens that come out.
+    pub gen_tokens: Vec<u32>,
+    /// Values of the optional axes that the scenario names.
+    pub axes: BTreeMap<Axis, Vec<String>>,
+    /// What is left out, before axes collapse.
+    pub exclude: Vec<Selector>,
+}
+
+/// Order of the launches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// Blocks over all cells, each shuffled.
+    Interleaved,
+    /// All launches of a cell before the next cell.
+    Sequential,
+}
+
+/// Profiling pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// None.
+    Off,
+    /// One launch of each cell after the last block, with the time of every operation.
+    Layers,
+}
+
+/// How often and in which order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    /// Measured queries in a launch.
+    pub queries: u32,
+    /// Discarded queries at the start of a launch.
+    pub warmup: u32,
+    /// Fewest launches of a cell.
+    pub repetitions_min: u32,
+    /// Most launches of a cell.
+    pub repetitions_max: u32,
+    /// Half-width of the confidence interval over the median at which a cell has enough launches (0.02 = 2 %).
+    pub until_ci: Option<f64>,
+    /// Order of the launches.
+    pub order: Order,
+    /// Longest time of one launch, in ms.
+    pub timeout_ms: u64,
+    /// Time after which no new block begins, in ms.
+    pub budget_ms: Option<u64>,
+    /// Profiling pass.
+    pub profile: Profile,
+}
+
+/// What generated tokens are compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reference {
+    /// A float32 computation from the geometry and its seed.
+    Fp32,
+    /// Nothing.
+    None,
+}
+
+/// How generated tokens are judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verify {
+    /// What they are compared with.
+    pub reference: Reference,
+    /// Least share of tokens before the first difference (0 to 1) that a quantised model has to reach.
+    pub min_agreement: Option<f64>,
+}

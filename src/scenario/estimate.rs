@@ -1,0 +1,107 @@
+//! How long a plan takes: expected, and at worst. Pure arithmetic over stated assumptions, to warn of a week before it begins.
+
+use std::time::Duration;
+
+use bench_backend_api::{Cell, Geometry, Quant};
+
+use super::{
+    checked::{Order, Profile},
+    plan::Plan,
+};
+
+/// What an estimate assumes of each launch. Rough on purpose: a factor of two is fine, an unnoticed factor of a hundred is not.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Assumptions {
+    /// Staging, process start and set-up of graphs, in seconds a launch. On a PC most of it is the interpreter and the libraries.
+    pub launch_s: f64,
+    /// Speed of loading weights, in bytes a second.
+    pub load_bytes_per_s: f64,
+    /// Cost of a decode step beside its weights, in seconds.
+    pub step_s: f64,
+    /// Speed of reading weights in a decode step or a prefill chunk, in bytes a second.
+    pub read_bytes_per_s: f64,
+    /// Weights of a model whose geometry the scenario does not tell, in parameters.
+    pub unknown_parameters: f64,
+    /// How much longer a profiled launch takes.
+    pub profile_factor: f64,
+    /// Time after the time-out by which the agent has ended the process group, in seconds.
+    pub grace_s: f64,
+}
+impl Default for Assumptions {
+    /// A PC with an emulated NPU: Genie decodes about 20 tokens a second of the tiny model there.
+    fn default() -> Self {
+        Self {
+            launch_s: 1.5,
+            load_bytes_per_s: 0.5e9,
+            step_s: 0.03,
+            read_bytes_per_s: 10e9,
+            unknown_parameters: 3e9,
+            profile_factor: 2.0,
+            grace_s: 10.0,
+        }
+    }
+}
+
+/// Wall time of a plan.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// If all goes well. With `until-ci`, cells are taken to end half way between their fewest and most launches.
+    pub expected: Duration,
+    /// If every launch of the longest plan hits its time-out and grace. A budget ends it after the block in which it is spent.
+    pub worst: Duration,
+    /// Launches of the longest plan, profiling included.
+    pub launches: u64,
+    /// Cells that are measured.
+    pub cells: usize,
+}
+
+/// Wall time of a plan, without making artifacts or installing runtimes.
+pub fn estimate(plan: &Plan, assume: &Assumptions) -> Estimate {
+    let m = &plan.measure;
+    let runnable = plan.runnable();
+    let once: f64 = runnable.iter().map(|i| launch_s(&plan.cells[*i].cell, m.warmup + m.queries, assume)).sum();
+    let (min, max) = (f64::from(m.repetitions_min), f64::from(m.repetitions_max));
+    let likely = if m.until_ci.is_some() { f64::midpoint(min, max) } else { max };
+    let profiled = if m.profile == Profile::Layers { 1.0 } else { 0.0 };
+    let cells = runnable.len() as f64;
+
+    let longest_launch = m.timeout_ms as f64 / 1e3 + assume.grace_s;
+    let launches = cells * (max + profiled);
+    let block = if m.order == Order::Interleaved { cells } else { max };
+    let budget = m.budget_ms.map_or(f64::INFINITY, |b| b as f64 / 1e3);
+    let expected = (once * (likely + profiled * assume.profile_factor)).min(budget);
+    let worst = (launches * longest_launch).min(budget + block * longest_launch);
+    Estimate { expected: seconds(expected), worst: seconds(worst), launches: launches as u64, cells: runnable.len() }
+}
+
+fn seconds(s: f64) -> Duration {
+    Duration::try_from_secs_f64(s).unwrap_or(Duration::MAX)
+}
+
+fn launch_s(cell: &Cell, queries: u32, assume: &Assumptions) -> f64 {
+    let parameters = cell.model.geometry.as_ref().map_or(assume.unknown_parameters, parameters);
+    let bytes = parameters * bits(cell.quant) / 8.0;
+    let step = assume.step_s + bytes / assume.read_bytes_per_s;
+    let chunks = f64::from(cell.workload.prompt_tokens().div_ceil(cell.model.chunk.max(1)));
+    let steps = f64::from(cell.workload.gen_tokens().saturating_sub(1));
+    assume.launch_s + bytes / assume.load_bytes_per_s + f64::from(queries) * (chunks + steps) * step
+}
+
+/// Parameters of a Llama-like decoder: attention, gated feed-forward and the two ends.
+fn parameters(g: &Geometry) -> f64 {
+    let [layers, hidden, heads, kv, dim, ffn, vocab] = [g.layers, g.hidden, g.heads, g.kv_heads, g.head_dim, g.ffn, g.vocab].map(f64::from);
+    let attention = hidden * dim * (2.0 * heads + 2.0 * kv);
+    let feed_forward = 3.0 * hidden * ffn * f64::from(g.experts.max(1));
+    let ends = hidden * vocab * if g.tied_embeddings { 1.0 } else { 2.0 };
+    layers * (attention + feed_forward) + ends
+}
+
+/// Bits of a weight.
+const fn bits(quant: Quant) -> f64 {
+    match quant {
+        Quant::Fp32 => 32.0,
+        Quant::Fp16 | Quant::Bf16 => 16.0,
+        Quant::W8 | Quant::W8a16 | Quant::W8a8 | Quant::Q8_0 => 8.0,
+        Quant::W4 | Quant::W4a16 | Quant::W4a8 | Quant::Q4_0 | Quant::Q4KM => 4.5,
+    }
+}

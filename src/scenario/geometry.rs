@@ -1,0 +1,130 @@
+//! A model's geometry file: the shape of a decoder. Its problems are reported in that file.
+
+use std::{path::Path, sync::LazyLock};
+
+use bench_backend_api::Geometry;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    load::{read_text, read_toml},
+    problem::{Collector, Problem},
+    schema::schema_of,
+    source::SourceText,
+    value::At,
+};
+
+/// Shape of a decoder.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct File {
+    /// Name of the geometry.
+    #[schemars(required)]
+    name: Option<At<String>>,
+    /// Number of transformer blocks.
+    #[schemars(required, range(min = 1))]
+    layers: Option<At<u32>>,
+    /// Width of the residual stream.
+    #[schemars(required, range(min = 1))]
+    hidden: Option<At<u32>>,
+    /// Query heads.
+    #[schemars(required, range(min = 1))]
+    heads: Option<At<u32>>,
+    /// Key-value heads; a divisor of `heads`.
+    #[schemars(required, range(min = 1))]
+    kv_heads: Option<At<u32>>,
+    /// Width of a head; even, because the rotary embedding turns pairs.
+    #[schemars(required, range(min = 2))]
+    head_dim: Option<At<u32>>,
+    /// Width of the feed-forward layer.
+    #[schemars(required, range(min = 1))]
+    ffn: Option<At<u32>>,
+    /// Vocabulary size, in tokens.
+    #[schemars(required, range(min = 1))]
+    vocab: Option<At<u32>>,
+    /// Base of the rotary embedding.
+    #[schemars(required, range(min = 1.0))]
+    rope_theta: Option<At<f64>>,
+    /// Epsilon of RMSNorm.
+    #[schemars(required, range(min = 0.0, max = 1.0))]
+    norm_eps: Option<At<f64>>,
+    /// Whether the LM head is the embedding table (default false).
+    tied_embeddings: Option<At<bool>>,
+    /// Experts of a mixture, 0 for a dense model (default 0).
+    experts: Option<At<u32>>,
+    /// Precision of the LM head, in bits (default 32).
+    #[schemars(range(min = 1, max = 64))]
+    lm_head_bits: Option<At<u32>>,
+    /// Precision of the embedding table, in bits (default 32).
+    #[schemars(range(min = 1, max = 64))]
+    embedding_bits: Option<At<u32>>,
+    /// Seed of the synthetic weights, if the model is made on the spot.
+    #[schemars(range(min = 0, max = i64::MAX))]
+    seed: Option<At<u64>>,
+    /// Token that begins a text.
+    #[schemars(required)]
+    bos: Option<At<u32>>,
+    /// Token that ends a text.
+    #[schemars(required)]
+    eos: Option<At<u32>>,
+    /// Token that fills a chunk.
+    #[schemars(required)]
+    pad: Option<At<u32>>,
+}
+
+static SCHEMA: LazyLock<Value> = LazyLock::new(schema_of::<File>);
+
+/// Reads a geometry file. `None` when it has problems, which are then in `out`.
+pub fn read(path: &Path, out: &mut Collector) -> Result<Option<Geometry>, Box<Problem>> {
+    let text = read_text(path)?;
+    let mut own = Collector::new(SourceText::new(&path.display().to_string(), &text));
+    let geometry = read_toml::<File>(&text, &SCHEMA, &mut own).and_then(|(file, _)| checked(file, &mut own));
+    let failed = own.failed();
+    out.adopt(own);
+    Ok(geometry.filter(|_| !failed))
+}
+
+fn checked(file: File, out: &mut Collector) -> Option<Geometry> {
+    if let (Some(heads), Some(kv)) = (&file.heads, &file.kv_heads)
+        && heads.value % kv.value != 0
+    {
+        let help = "every key-value head serves the same number of query heads".to_owned();
+        out.error(kv.span(), format!("{} query heads can't share {} key-value heads evenly", heads.value, kv.value), help);
+    }
+    if let Some(dim) = file.head_dim.as_ref().filter(|d| d.value % 2 != 0) {
+        out.error(
+            dim.span(),
+            format!("`head-dim` must be even, not {}", dim.value),
+            "the rotary embedding turns pairs of values".to_owned(),
+        );
+    }
+    for (name, token) in [("bos", &file.bos), ("eos", &file.eos), ("pad", &file.pad)] {
+        if let (Some(token), Some(vocab)) = (token, &file.vocab)
+            && token.value >= vocab.value
+        {
+            let help = format!("token ids go from 0 to {}", vocab.value - 1);
+            out.error(token.span(), format!("`{name}` is token {} of a vocabulary of {}", token.value, vocab.value), help);
+        }
+    }
+    Some(Geometry {
+        name: file.name?.value,
+        layers: file.layers?.value,
+        hidden: file.hidden?.value,
+        heads: file.heads?.value,
+        kv_heads: file.kv_heads?.value,
+        head_dim: file.head_dim?.value,
+        ffn: file.ffn?.value,
+        vocab: file.vocab?.value,
+        rope_theta: file.rope_theta?.value,
+        norm_eps: file.norm_eps?.value,
+        tied_embeddings: file.tied_embeddings.is_some_and(|t| t.value),
+        experts: file.experts.map_or(0, |e| e.value),
+        lm_head_bits: file.lm_head_bits.map_or(32, |b| b.value),
+        embedding_bits: file.embedding_bits.map_or(32, |b| b.value),
+        seed: file.seed.map(|s| s.value),
+        bos: file.bos?.value,
+        eos: file.eos?.value,
+        pad: file.pad?.value,
+    })
+}

@@ -1,0 +1,43 @@
+//! Scenarios: a TOML file (`wire`) becomes a checked [`Scenario`], and on a device a [`Plan`] of cells.
+//!
+//! ```text
+//! text -> walk (keys, types, words) -> wire -> check (meaning, files, backends) -> Scenario -> expand -> Plan
+//! ```
+//!
+//! Every problem of a file is reported at once ([`Problems`]); nothing here runs a program or talks to a device.
+
+mod check;
+mod checked;
+mod command;
+mod estimate;
+mod expand;
+mod filter;
+mod geometry;
+mod key;
+mod load;
+mod order;
+mod plan;
+mod problem;
+mod render;
+mod schema;
+mod soc;
+mod source;
+mod suggest;
+mod value;
+mod walk;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+pub use checked::{ArtifactSource, ArtifactSpec, DeviceChoice, Matrix, Measure, ModelSpec, Order, Profile, Reference, Scenario, Verify};
+pub use command::Command;
+pub use estimate::{Assumptions, Estimate, estimate};
+pub use filter::{Filter, FilterError};
+pub use key::{Key, Selector};
+pub use load::{check_text, load};
+pub use order::{Scheduled, blocks, schedule};
+pub use plan::{FORMAT_VERSION, Plan, PlanError, PlannedCell};
+pub use problem::{Problem, Problems, Severity};
+pub use schema::schema;
+pub use soc::{Soc, catalogue, find as find_soc};

@@ -1,0 +1,189 @@
+//! The plan: every cell with its artifact or the reason why it is skipped, and all that a run needs to repeat or resume it.
+
+use std::collections::BTreeMap;
+
+use bench_backend_api::{Backend, Cell, DeviceFacts, Recipe};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{
+    checked::{ArtifactSource, DeviceChoice, Measure, Scenario, Verify},
+    command::Command,
+    expand::{self, Applicable},
+    filter::Filter,
+    order,
+};
+
+/// Version of `plan.toml`.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// What a run does. It is kept as `plan.toml` in the run folder, and `--resume` goes on from that file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Version of this format.
+    pub format_version: u32,
+    /// Name of the scenario.
+    pub name: String,
+    /// Seed of the order and of the prompts.
+    pub seed: u64,
+    /// SHA-256 of the scenario file, in hex.
+    pub scenario_sha256: String,
+    /// The device.
+    pub device: DeviceChoice,
+    /// How often and in which order.
+    pub measure: Measure,
+    /// What tokens are compared with.
+    pub verify: Verify,
+    /// Samples per second of every telemetry source; 0 is off.
+    pub telemetry_rate_hz: f64,
+    /// Absolute path of each model's `tokenizer.json`, by model.
+    #[serde(default)]
+    pub tokenizers: BTreeMap<String, String>,
+    /// Programs of the user.
+    #[serde(default)]
+    pub commands: Vec<Command>,
+    /// The cells in the order of the matrix.
+    #[serde(default)]
+    pub cells: Vec<PlannedCell>,
+}
+
+/// A cell of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlannedCell {
+    /// [`Cell::id`].
+    pub id: String,
+    /// Why it is not measured; absent when it is.
+    pub skipped: Option<String>,
+    /// Where its artifact comes from; absent when it is skipped.
+    pub source: Option<ArtifactSource>,
+    /// The cell.
+    pub cell: Cell,
+}
+
+/// Why a stored plan can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// It is not a plan.
+    #[error("can't read the plan, start a new run instead: {0}")]
+    Unreadable(#[from] toml::de::Error),
+    /// A newer version of `bench` wrote it.
+    #[error("the plan has format version {found}, this bench knows up to {FORMAT_VERSION}: use the newer bench that wrote it")]
+    Newer {
+        /// Its version.
+        found: u32,
+    },
+    /// A value of the plan has no TOML form.
+    #[error("can't write the plan as TOML: {0}")]
+    Unwritable(#[from] toml::ser::Error),
+}
+
+impl Scenario {
+    /// The cells of the scenario on a device. `backends` holds the built-in ones and those made from [`Scenario::commands`].
+    pub fn plan(&self, backends: &[&dyn Backend], device: &DeviceFacts) -> Plan {
+        let artifacts = Applicable::new(self);
+        let cells = expand::expand(self, backends).cells.into_iter().map(|expanded| {
+            let cell = expanded.cell;
+            let (source, skipped) = match expanded.skipped {
+                Some(reason) => (None, Some(reason)),
+                None => match source(&artifacts, &cell, backends, device) {
+                    Ok(source) => (Some(source), None),
+                    Err(reason) => (None, Some(reason)),
+                },
+            };
+            PlannedCell { id: cell.id(), skipped, source, cell }
+        });
+        Plan {
+            format_version: FORMAT_VERSION,
+            name: self.name.clone(),
+            seed: self.seed,
+            scenario_sha256: self.sha256.clone(),
+            device: self.device.clone(),
+            measure: self.measure.clone(),
+            verify: self.verify.clone(),
+            telemetry_rate_hz: self.telemetry_rate_hz,
+            tokenizers: self.models.iter().filter_map(|(name, m)| Some((name.clone(), m.tokenizer.clone()?))).collect(),
+            commands: self.commands.clone(),
+            cells: cells.collect(),
+        }
+    }
+}
+
+impl Plan {
+    /// The plan as `plan.toml` holds it.
+    ///
+    /// # Errors
+    /// A value without a TOML form, which a plan that [`Scenario::plan`] made does not have.
+    pub fn to_toml(&self) -> Result<String, PlanError> {
+        Ok(toml::to_string(self)?)
+    }
+
+    /// Reads `plan.toml`.
+    ///
+    /// # Errors
+    /// Text that is not a plan, or the plan of a newer version.
+    pub fn from_toml(text: &str) -> Result<Self, PlanError> {
+        #[derive(Deserialize)]
+        struct Version {
+            format_version: u32,
+        }
+        // First the version alone: a newer plan would otherwise fail on a detail.
+        let found = toml::from_str::<Version>(text)?.format_version;
+        if found > FORMAT_VERSION {
+            return Err(PlanError::Newer { found });
+        }
+        Ok(toml::from_str(text)?)
+    }
+
+    /// Keeps the cells that a filter selects, and says how many are left.
+    pub fn retain(&mut self, filter: &Filter) -> usize {
+        self.cells.retain(|c| filter.selects(c));
+        self.cells.len()
+    }
+
+    /// Places in `cells` of those that are measured.
+    pub fn runnable(&self) -> Vec<usize> {
+        (0..self.cells.len()).filter(|i| self.cells[*i].skipped.is_none()).collect()
+    }
+
+    /// The measured launches in order, for `repetitions_max` launches a cell; places refer to `cells`.
+    pub fn schedule(&self) -> Vec<order::Scheduled> {
+        let runnable = self.runnable();
+        let mut list = order::schedule(self.measure.order, self.seed, runnable.len(), self.measure.repetitions_max);
+        for scheduled in &mut list {
+            scheduled.cell = runnable[scheduled.cell];
+        }
+        list
+    }
+}
+
+fn source(artifacts: &Applicable<'_>, cell: &Cell, backends: &[&dyn Backend], device: &DeviceFacts) -> Result<ArtifactSource, String> {
+    if let Some(artifact) = artifacts.best(cell) {
+        return Ok(artifact.source.clone());
+    }
+    let Some(backend) = backends.iter().find(|b| b.id() == cell.backend) else {
+        return Err(format!("no [[artifact]] for {} {} on {}", cell.model.name, cell.quant, cell.backend));
+    };
+    if let Some(recipe) = backend.recipe(cell, device) {
+        let args = recipe.args.into_iter().filter_map(|(k, v)| Some((k, without_null(v)?))).collect();
+        return Ok(ArtifactSource::Recipe(Recipe { kind: recipe.kind, args }));
+    }
+    let makes: Vec<&str> = backend.describe().makes.iter().map(|q| q.as_str()).collect();
+    let why = if makes.is_empty() {
+        format!("{} can make none", cell.backend)
+    } else if backend.describe().makes.contains(&cell.quant) {
+        format!("{} can't make one from what the scenario tells of the model", cell.backend)
+    } else {
+        format!("{} can make only {}", cell.backend, makes.join(", "))
+    };
+    Err(format!("no [[artifact]] for {} {} on {}, and {why}", cell.model.name, cell.quant, cell.backend))
+}
+
+/// TOML has no null: a recipe's absent argument is left out.
+fn without_null(value: Value) -> Option<Value> {
+    match value {
+        Value::Null => None,
+        Value::Array(list) => Some(Value::Array(list.into_iter().filter_map(without_null).collect())),
+        Value::Object(map) => Some(Value::Object(map.into_iter().filter_map(|(k, v)| Some((k, without_null(v)?))).collect())),
+        other => Some(other),
+    }
+}

@@ -1,0 +1,173 @@
+//! The plan: artifacts, the round trip through TOML, filters, order and estimates.
+
+use std::time::{Duration, Instant};
+
+use super::{
+    super::{ArtifactSource, Assumptions, Filter, Order, Plan, PlanError, blocks, estimate, schedule},
+    *,
+};
+
+fn plan(text: &str) -> Plan {
+    check(text).expect("good").plan(&BACKENDS, &fake::device())
+}
+
+#[test]
+fn a_plan_survives_toml() {
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::copy("scenarios/models/tiny-llama.toml", dir.path().join("g.toml")).expect("copied");
+    std::fs::write(dir.path().join("t.json"), "{}").expect("written");
+    let text = with("chunk = 32", "geometry = \"g.toml\"\ntokenizer = \"t.json\"")
+        .replace(
+            "[measure]",
+            "perf-profile = [\"burst\", \"balanced\"]\nunit = [\"npu\", \"cpu\"]\n[measure]\nbudget = \"1h\"\nprofile = \"layers\"",
+        )
+        .replace("max = 3", "max = 9, until-ci = \"2.5%\"")
+        + "[verify]\nreference = \"fp32\"\nmin-agreement = 0.5\n[backends.mine]\ncommand = [\"prog\", \"a \\\"b\\\"\"]\n\
+           [[artifact]]\nmodel = \"tiny\"\nquant = \"w4a16\"\nbackend = \"alpha\"\nconfig = \"t.json\"\n";
+    let scenario = check_in(dir.path(), &text).expect("good");
+    let plan = scenario.plan(&BACKENDS, &fake::device());
+    assert!(plan.cells.iter().any(|c| c.skipped.is_some()) && plan.cells.iter().any(|c| c.source.is_some()));
+    assert_eq!(plan.cells[0].cell.model.chunk, 128);
+    assert_eq!(plan.measure.until_ci, Some(0.025));
+    let toml = plan.to_toml().expect("written");
+    assert_eq!(Plan::from_toml(&toml).expect("read"), plan);
+    let newer = Plan::from_toml(&toml.replace("format_version = 1", "format_version = 9")).expect_err("newer");
+    assert!(matches!(newer, PlanError::Newer { found: 9 }));
+    for end in (0..toml.len()).step_by(7) {
+        let _ = Plan::from_toml(&toml[..end]);
+    }
+}
+
+#[test]
+fn a_cell_takes_the_artifact_that_says_most() {
+    let dir = tempfile::tempdir().expect("a folder");
+    for file in ["m/general/a.bin", "m/general/a.json", "m/burst/b.bin", "[odd]/c.bin"] {
+        let path = dir.path().join(file);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        std::fs::write(path, "x").expect("written");
+    }
+    let artifact = |quant: &str, rest: &str| format!("[[artifact]]\nmodel = \"tiny\"\nbackend = \"alpha\"\nquant = \"{quant}\"\n{rest}\n");
+    let text = with("[measure]", "perf-profile = [\"burst\", \"balanced\"]\n[measure]")
+        + &artifact("fp16", "files = \"m/*/a.*\"\nconfig = \"m/general/a.json\"")
+        + &artifact("fp16", "files = [\"m/burst/../burst/b.bin\", \"m/**/a.bin\"]\nperf-profile = \"burst\"")
+        + &artifact("w4a16", "files = \"./[[]odd]/*\"");
+    let plan = check_in(dir.path(), &text).expect("good").plan(&BACKENDS, &fake::device());
+    let files = |id: &str| {
+        let found = plan.cells.iter().find(|c| c.id.starts_with(id)).expect("a cell");
+        let Some(ArtifactSource::Files { root, config, files }) = &found.source else { panic!("{found:?}") };
+        (root.strip_prefix(dir.path().to_str().expect("UTF-8")).expect("below").to_owned(), config.clone(), files.join(" "))
+    };
+    let general = ("/m/general".to_owned(), Some("a.json".to_owned()), "a.bin a.json".to_owned());
+    assert_eq!(files("alpha.tiny.fp16.p32.g16.perf-profile=balanced"), general);
+    assert_eq!(files("alpha.tiny.fp16.p32.g16.perf-profile=burst"), ("/m".to_owned(), None, "burst/b.bin general/a.bin".to_owned()));
+    assert_eq!(files("alpha.tiny.w4a16.p32"), ("/[odd]".to_owned(), None, "c.bin".to_owned()));
+    assert!(plan.cells.iter().filter(|c| c.cell.backend == "beta").all(|c| matches!(c.source, Some(ArtifactSource::Recipe(_)))));
+}
+
+#[test]
+fn filters() {
+    let left = |filter: &str| {
+        let mut plan = plan(&with("[measure]", "unit = [\"npu\", \"cpu\"]\nperf-profile = \"burst\"\n[measure]"));
+        plan.retain(&Filter::parse(filter).expect(filter))
+    };
+    assert_eq!(left("quant=fp16"), 8);
+    assert_eq!(left("backend=alpha, quant=fp16"), 4);
+    assert_eq!(left("backend=alpha,backend=beta,quant=w4a16,prompt-tokens=96"), 4);
+    assert_eq!(left("unit=cpu,backend=alpha"), 4);
+    assert_eq!(left("context=128"), 16);
+    assert_eq!(left("perf-profile=fixed:burst"), 8);
+    assert_eq!(left("perf-profile=burst"), 16);
+    assert_eq!(left("cell=alpha.tiny.fp16.p32"), 2);
+    assert_eq!(left("backend=gamma"), 0);
+    let error = |filter: &str| Filter::parse(filter).expect_err(filter).to_string();
+    assert_eq!(error("backend"), "`backend` is not key=value: write for instance backend=genie,quant=w4a16");
+    assert_eq!(error("backend=alpha,"), "`` is not key=value: write for instance backend=genie,quant=w4a16");
+    assert_eq!(error("backnd=alpha"), "unknown key `backnd`: did you mean `backend`?");
+    assert_eq!(error("quant=w4a61"), "`w4a61` is not a value of `quant`: did you mean `w4a16`?");
+    assert_eq!(error("prompt-tokens=many"), "`many` is not a value of `prompt-tokens`: it is a whole number");
+}
+
+#[test]
+fn every_block_holds_every_cell_once_in_an_order_that_never_changes() {
+    let order = blocks(1, 8, 4);
+    for block in &order {
+        let mut sorted = block.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..8).collect::<Vec<_>>());
+    }
+    assert_eq!(order, blocks(1, 8, 4));
+    assert_eq!(order[..2], blocks(1, 8, 2), "more blocks change none before");
+    assert_ne!(order[0], order[1]);
+    assert_ne!(order, blocks(2, 8, 4));
+    // Computed by an independent Python version of SplitMix64 and Fisher-Yates.
+    assert_eq!(order[0], FIRST);
+    assert_eq!(order[1], SECOND);
+    assert!(blocks(1, 0, 3).iter().all(Vec::is_empty));
+    // A fair shuffle: over many blocks each cell comes first about equally often.
+    let mut first = [0; 4];
+    for block in blocks(7, 4, 4000) {
+        first[block[0]] += 1;
+    }
+    assert!(first.iter().all(|n| (880..1120).contains(n)), "{first:?}");
+}
+
+const FIRST: [usize; 8] = [4, 1, 7, 5, 3, 0, 6, 2];
+const SECOND: [usize; 8] = [0, 2, 7, 5, 4, 6, 3, 1];
+
+#[test]
+fn a_schedule_numbers_the_launches_of_each_cell() {
+    for order in [Order::Interleaved, Order::Sequential] {
+        let list = schedule(order, 3, 5, 4);
+        assert_eq!(list.len(), 20);
+        for cell in 0..5 {
+            let launches: Vec<u32> = list.iter().filter(|s| s.cell == cell).map(|s| s.launch).collect();
+            assert_eq!(launches, [0, 1, 2, 3]);
+        }
+        assert!(list.windows(2).all(|w| w[0].block <= w[1].block));
+    }
+    let sequential = schedule(Order::Sequential, 3, 2, 2);
+    assert_eq!(sequential.iter().map(|s| (s.block, s.cell)).collect::<Vec<_>>(), [(0, 0), (0, 0), (1, 1), (1, 1)]);
+    // Skipped cells are not scheduled, and places are those of the plan.
+    let plan = plan(&with("gen-tokens = [16]", "gen-tokens = [16, 100]"));
+    let runnable = plan.runnable();
+    assert!(runnable.len() < plan.cells.len());
+    let schedule = plan.schedule();
+    assert_eq!(schedule.len(), 3 * runnable.len());
+    assert!(schedule.iter().all(|s| plan.cells[s.cell].skipped.is_none()));
+}
+
+#[test]
+fn how_long_it_takes() {
+    let assume = Assumptions::default();
+    let base = plan(GOOD);
+    let e = estimate(&base, &assume);
+    assert_eq!((e.cells, e.launches), (6, 18));
+    assert_eq!(e.worst, 18 * Duration::from_secs(610));
+    assert!(e.expected > Duration::from_secs(18) && e.expected < e.worst, "{e:?}");
+    let mut limited = base.clone();
+    limited.measure.budget_ms = Some(1000);
+    let e = estimate(&limited, &assume);
+    assert_eq!((e.expected, e.worst), (Duration::from_secs(1), Duration::from_secs(1 + 6 * 610)));
+    let mut profiled = base;
+    profiled.measure.profile = super::super::Profile::Layers;
+    assert_eq!(estimate(&profiled, &assume).launches, 24);
+    profiled.cells.clear();
+    assert_eq!(estimate(&profiled, &assume).worst, Duration::ZERO);
+}
+
+#[test]
+fn a_thousand_cells_are_checked_at_once() {
+    let list = |n: u32| (1..=n).map(|i| i.to_string()).collect::<Vec<_>>().join(",");
+    let text = GOOD.replace("[32, 96]", &format!("[{}]", list(25))).replace("[16]", &format!("[{}]", list(5))).replace(
+        "[measure]",
+        "variant = [\"a\", \"b\"]\nthreads = [1, 2]\nexclude = [{ backend = \"beta\", prompt-tokens = 3, gen-tokens = 2 }]\n[measure]",
+    );
+    // The best of three, since other tests run beside this one; alone on a core it takes 45 ms in a dev build.
+    let took = (0..3).map(|_| {
+        let started = Instant::now();
+        assert_eq!(plan(&text).cells.len(), 996);
+        started.elapsed()
+    });
+    let best = took.min().expect("three");
+    assert!(best < Duration::from_secs(1), "{best:?}");
+}

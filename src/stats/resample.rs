@@ -1,0 +1,86 @@
+//! Resampling: a generator of our own, and the bootstrap distribution of a median.
+
+use super::location::{median_of_sorted, sorted};
+
+/// Resamples behind every bootstrap interval. The Monte-Carlo error of a 2.5 % tail is then about 0.2 percentage points.
+pub const RESAMPLES: usize = 5_000;
+
+/// SplitMix64 (Steele, Lea and Flood 2014; the constants of Vigna's public-domain version).
+///
+/// Our own eight lines instead of a crate, so that an interval printed today is the interval printed after the next `cargo update`.
+pub(super) struct SplitMix64(u64);
+
+impl SplitMix64 {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform in `0..bound` by multiplication (Lemire 2019 without the rejection: the bias is under `bound` / 2^64).
+    pub(super) fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.next()) * bound as u128) >> 64) as usize
+    }
+}
+
+/// Medians of [`RESAMPLES`] resamples with replacement, ascending. `None` as in [`sorted`].
+pub(super) fn bootstrap_medians(values: &[f64], random: &mut SplitMix64) -> Option<Vec<f64>> {
+    let ascending = sorted(values)?;
+    let mut medians: Vec<f64> = (0..RESAMPLES).map(|_| resampled_median(&ascending, random)).collect();
+    medians.sort_by(f64::total_cmp);
+    Some(medians)
+}
+
+/// One resample's median. The values being sorted, it is enough to count how often each place is drawn; no resample is sorted.
+pub(super) fn resampled_median(ascending: &[f64], random: &mut SplitMix64) -> f64 {
+    let n = ascending.len();
+    let mut drawn = vec![0_u32; n];
+    for _ in 0..n {
+        drawn[random.below(n)] += 1;
+    }
+    let place = |rank: usize| {
+        let mut seen = 0;
+        drawn.iter().position(|count| {
+            seen += *count as usize;
+            seen > rank
+        })
+    };
+    let at = |rank| ascending[place(rank).unwrap_or(n - 1)];
+    if n % 2 == 1 { at(n / 2) } else { median_of_sorted(&[at(n / 2 - 1), at(n / 2)]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::reference::ODD;
+
+    #[test]
+    fn the_generator_is_the_published_one() {
+        // First outputs for seed 1234567, from the reference C program (prng.di.unimi.it/splitmix64.c).
+        let mut random = SplitMix64::new(1_234_567);
+        assert_eq!(
+            [random.next(), random.next(), random.next()],
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
+        );
+    }
+
+    #[test]
+    fn the_distribution_is_the_exact_one() {
+        // P(median* <= value), exact, from SciPy; see `reference`.
+        let medians = bootstrap_medians(&ODD, &mut SplitMix64::new(1)).expect("values");
+        for (value, exact) in
+            [(49.1, 0.0042), (49.5, 0.0255), (49.8, 0.0882), (50.0, 0.2131), (50.2, 0.6037), (50.6, 0.9118), (51.2, 0.9958)]
+        {
+            let found = medians.iter().filter(|median| **median <= value).count() as f64 / RESAMPLES as f64;
+            // Four standard errors of a share out of 5,000.
+            let tolerance = 4.0 * (exact * (1.0 - exact) / RESAMPLES as f64).sqrt();
+            assert!((found - exact).abs() < tolerance, "{value}: {found} is not {exact}");
+        }
+    }
+}
