@@ -2,6 +2,7 @@
 //! says, with evidence, which one to ship. The data's way through the code is the order of the modules:
 //! scenario, prepare, device, run, results, stats, report.
 
+pub mod analysis;
 pub mod cli;
 pub mod device;
 pub mod prepare;
@@ -16,4 +17,13 @@ pub mod stats;
 /// Wall time, RFC 3339 in UTC.
 pub fn utc_now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }

@@ -116,7 +116,7 @@ pub struct ResourceUsage {
 pub struct PssSample {
     /// `CLOCK_MONOTONIC` nanoseconds when the reading began.
     pub t_ns: u64,
-    /// The event that caused it: `load_end`, `query_end` or `end`.
+    /// The event that caused it: `load_end` or `end`.
     pub at: String,
     /// The sum over the tree, KiB.
     pub kb: u64,

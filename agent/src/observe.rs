@@ -173,11 +173,7 @@ impl Watching {
                 }
             }
         }
-        if ends.iter().any(|&end| end != "query_end") {
-            self.look();
-        } else {
-            self.high_water(&pids);
-        }
+        self.look();
     }
 
     fn look(&mut self) {

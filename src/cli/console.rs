@@ -19,8 +19,8 @@ pub struct Console {
 
 #[derive(Default)]
 struct State {
-    done: u32,
-    total: u32,
+    done: usize,
+    total: usize,
 }
 
 impl Console {
@@ -49,13 +49,16 @@ impl Console {
     fn human(&self, event: &Event) {
         let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match event {
-            Event::RunBegin { scenario, segment, cells, launches, folder, .. } => {
+            Event::RunBegin { scenario, segment, folder, .. } => {
+                let again = if *segment > 0 { format!(" (resumed, segment {segment})") } else { String::new() };
+                self.line(&format!("{scenario}{again}: results in {folder}"));
+            }
+            Event::Ready { cells, launches } => {
                 state.total = *launches;
                 if let Some(bar) = &self.bar {
-                    bar.set_length(u64::from(*launches));
+                    bar.set_length(*launches as u64);
                 }
-                let again = if *segment > 0 { format!(" (resumed, segment {segment})") } else { String::new() };
-                self.line(&format!("{scenario}: {cells} cells, up to {launches} launches{again}; results in {folder}"));
+                self.line(&format!("{cells} cells to measure, {launches} launches"));
             }
             Event::Preparing { what } => {
                 if let Some(bar) = &self.bar {
@@ -78,7 +81,7 @@ impl Console {
             Event::LaunchEnd { cell, pass, launch, status, failure, ttft_ms, decode_tok_s, .. } => {
                 state.done += 1;
                 if let Some(bar) = &self.bar {
-                    bar.set_position(u64::from(state.done));
+                    bar.set_position(state.done as u64);
                 }
                 let figure = |value: &Option<f64>, unit: &str| value.map_or_else(|| format!("- {unit}"), |v| format!("{v:.1} {unit}"));
                 let words = match failure {

@@ -65,22 +65,23 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         super::print(&format!("{}\n", serde_json::to_string_pretty(&value)?))?;
         return Ok(Code::Done);
     }
-    let mut text = String::new();
-    for cell in &plan.cells {
-        match &cell.skipped {
-            None => text += &format!("run   {}\n", cell.id),
-            Some(reason) => text += &format!("skip  {}: {reason}\n", cell.id),
-        }
-    }
-    text += &format!(
+    let mut lines: Vec<String> = plan
+        .cells
+        .iter()
+        .map(|cell| match &cell.skipped {
+            None => format!("run   {}", cell.id),
+            Some(reason) => format!("skip  {}: {reason}", cell.id),
+        })
+        .collect();
+    lines.push(format!(
         "{} cells to run, {} skipped; {} launches; expected {} (an estimate before anything is measured), worst {}\n",
         plan.runnable().len(),
         plan.cells.len() - plan.runnable().len(),
         time.launches,
         seconds(time.expected),
         seconds(time.worst),
-    );
-    super::print(&text)?;
+    ));
+    super::print(&lines.join("\n"))?;
     Ok(Code::Done)
 }
 

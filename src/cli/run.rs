@@ -78,6 +78,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     let device = Local::new(agent, cache.join("work"), plan.device.soc_model, plan.device.htp_arch);
     let installed = install(&cache, &plan, &backends, &device, args)?;
     let console = Console::new(args.format);
+    let _alone = alone(&cache, &console)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let result = runtime.block_on(async {
         let (stop, cancel) = watch::channel(false);
@@ -104,6 +105,21 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         run::run(setup).await
     });
     finish(args, &folder, &console, result)
+}
+
+/// Waits until no other run measures on this device: two at once would measure each other.
+fn alone(cache: &Cache, console: &Console) -> anyhow::Result<fs::File> {
+    let path = cache.join("local.lock");
+    let open = || -> std::io::Result<fs::File> {
+        fs::create_dir_all(&cache.0)?;
+        let lock = fs::File::create(&path)?;
+        if lock.try_lock().is_err() {
+            console.line("another bench run is measuring on this device: waiting for it to end");
+            lock.lock()?;
+        }
+        Ok(lock)
+    };
+    open().map_err(|e| Failed { code: Code::Unavailable, message: format!("{}: {e}", path.display()) }.into())
 }
 
 fn finish(args: &Args, folder: &Folder, console: &Console, result: Result<Outcome, RunError>) -> anyhow::Result<Code> {

@@ -115,15 +115,15 @@ fn list(cache: &Cache, format: Format) -> anyhow::Result<Code> {
         super::print(&format!("{text}\n"))?;
         return Ok(Code::Done);
     }
-    let mut text = String::new();
-    for (id, state) in states {
-        text += &match state {
-            Availability::Ready { version } => format!("{id:<10} ready     {version}\n"),
-            Availability::Missing { what, remedy } => format!("{id:<10} missing   {what}\n{:<10} to do     {remedy}\n", ""),
-            Availability::Refused { reason } => format!("{id:<10} not here  {reason}\n"),
-        };
-    }
-    text += &format!("cache: {}\n", cache.0.display());
-    super::print(&text)?;
+    let mut lines: Vec<String> = states
+        .into_iter()
+        .map(|(id, state)| match state {
+            Availability::Ready { version } => format!("{id:<10} ready     {version}"),
+            Availability::Missing { what, remedy } => format!("{id:<10} missing   {what}\n{:<10} to do     {remedy}", ""),
+            Availability::Refused { reason } => format!("{id:<10} not here  {reason}"),
+        })
+        .collect();
+    lines.push(format!("cache: {}\n", cache.0.display()));
+    super::print(&lines.join("\n"))?;
     Ok(Code::Done)
 }

@@ -51,7 +51,7 @@ impl Device for Local {
         &self.facts
     }
 
-    fn work_folder(&self, name: &str) -> Result<String, DeviceError> {
+    async fn work_folder(&self, name: &str) -> Result<String, DeviceError> {
         let path = self.work.join(name);
         if path.exists() {
             fs::remove_dir_all(&path).map_err(DeviceError::io(&path))?;
@@ -60,7 +60,7 @@ impl Device for Local {
         Ok(path.to_string_lossy().into_owned())
     }
 
-    fn stage(&self, host: &Path, folder: &str, name: &str) -> Result<(), DeviceError> {
+    async fn stage(&self, host: &Path, folder: &str, name: &str) -> Result<(), DeviceError> {
         let to = inside(folder, name)?;
         make_parent(&to)?;
         // A hard link costs nothing; across file systems it becomes a copy.
@@ -70,7 +70,7 @@ impl Device for Local {
         Ok(())
     }
 
-    fn write(&self, folder: &str, name: &str, bytes: &[u8]) -> Result<(), DeviceError> {
+    async fn write(&self, folder: &str, name: &str, bytes: &[u8]) -> Result<(), DeviceError> {
         let to = inside(folder, name)?;
         make_parent(&to)?;
         fs::write(&to, bytes).map_err(DeviceError::io(&to))
@@ -104,7 +104,7 @@ impl Device for Local {
         serde_json::from_slice(&bytes).map_err(|e| DeviceError::Agent(format!("{}: {e}", done.display())))
     }
 
-    fn fetch(&self, folder: &str, name: &str, host: &Path, limit: u64) -> Result<bool, DeviceError> {
+    async fn fetch(&self, folder: &str, name: &str, host: &Path, limit: u64) -> Result<bool, DeviceError> {
         let from = inside(folder, name)?;
         let Ok(meta) = fs::symlink_metadata(&from) else { return Ok(false) };
         if !meta.is_file() {
@@ -116,7 +116,7 @@ impl Device for Local {
         Ok(true)
     }
 
-    fn remove(&self, folder: &str) {
+    async fn remove(&self, folder: &str) {
         let _ = fs::remove_dir_all(folder);
     }
 }

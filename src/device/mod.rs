@@ -49,15 +49,15 @@ pub trait Device: Send + Sync {
     /// What it is.
     fn facts(&self) -> &DeviceFacts;
     /// Makes an empty work folder of this name and returns its path on the device.
-    fn work_folder(&self, name: &str) -> Result<String, DeviceError>;
+    fn work_folder(&self, name: &str) -> impl Future<Output = Result<String, DeviceError>> + Send;
     /// Puts a host file into the work folder under a name, without copying its content where that is possible.
-    fn stage(&self, host: &Path, folder: &str, name: &str) -> Result<(), DeviceError>;
+    fn stage(&self, host: &Path, folder: &str, name: &str) -> impl Future<Output = Result<(), DeviceError>> + Send;
     /// Writes bytes into the work folder under a name.
-    fn write(&self, folder: &str, name: &str, bytes: &[u8]) -> Result<(), DeviceError>;
+    fn write(&self, folder: &str, name: &str, bytes: &[u8]) -> impl Future<Output = Result<(), DeviceError>> + Send;
     /// Runs one command under the agent; the agent's evidence is in `spec.out_dir` afterwards.
     fn run(&self, spec: &Spec, cancel: Cancel) -> impl Future<Output = Result<Done, DeviceError>> + Send;
     /// Fetches a file of the work folder; `false` when it does not exist. At most `limit` bytes are taken.
-    fn fetch(&self, folder: &str, name: &str, host: &Path, limit: u64) -> Result<bool, DeviceError>;
+    fn fetch(&self, folder: &str, name: &str, host: &Path, limit: u64) -> impl Future<Output = Result<bool, DeviceError>> + Send;
     /// Removes a work folder.
-    fn remove(&self, folder: &str);
+    fn remove(&self, folder: &str) -> impl Future<Output = ()> + Send;
 }

@@ -96,7 +96,7 @@ mod tests {
         let whole = std::fs::read(&path).unwrap();
         for cut in 0..whole.len() {
             std::fs::write(&path, &whole[..cut]).unwrap();
-            let lines = whole[..cut].iter().filter(|b| **b == b'\n').count();
+            let lines = whole[..cut].split(|b| *b == b'\n').count() - 1;
             let (journal, torn) = Journal::open(dir.path()).unwrap();
             assert_eq!(torn.is_some(), cut > 0 && whole[cut - 1] != b'\n', "cut at {cut}");
             journal.append(&warning(3)).unwrap();

@@ -5,5 +5,7 @@ pub mod journal;
 pub mod launches;
 pub mod manifest;
 pub mod schema;
+#[cfg(test)]
+mod spec;
 mod summary;
 pub mod tables;

@@ -10,10 +10,13 @@ use super::{
     tables::Row,
 };
 use crate::{
-    run::{QueryMetrics, events::Status, launch_metrics, warm_median, worst},
+    run::{QueryMetrics, events::Status, is_composed, launch_figures, launch_metrics, worst},
     scenario::{Plan, PlannedCell},
     stats::{self, Summary},
 };
+
+/// The method of figures that are composed from graph times.
+pub const COMPOSED: &str = "composed";
 
 /// The row of one cell.
 pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &Recorded) -> (Row, Status) {
@@ -61,10 +64,14 @@ pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &R
     checks(&mut row, &all);
     if let Some(record) = all.first() {
         row.maybe("runtime_version", record.parsed.notes.get("runtime_version")).maybe("engine", record.parsed.notes.get("engine"));
+    }
+    if all.iter().any(|r| is_composed(&r.parsed)) {
+        row.set("ttft_scope", "ids").set("ttft_method", COMPOSED).set("prefill_method", COMPOSED).set("decode_method", COMPOSED);
+    } else if all.iter().any(|r| !r.parsed.queries.is_empty()) {
         row.set("ttft_scope", "ids").set("ttft_method", "token_event");
     }
     if status != Status::Skipped && status != Status::Failed {
-        metrics(&mut row, &good, plan);
+        metrics(&mut row, &good, planned, plan);
     }
     (row, status)
 }
@@ -110,8 +117,10 @@ fn pick(metric: &str) -> Option<Pick> {
     })
 }
 
-fn metrics(row: &mut Row, good: &[&Record], plan: &Plan) {
-    let warmup = plan.measure.warmup;
+fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan) {
+    let (warmup, workload) = (plan.measure.warmup, planned.cell.workload);
+    let figures: Vec<QueryMetrics> = good.iter().map(|r| launch_figures(&r.parsed, workload, warmup)).collect();
+    let composed = figures.iter().any(|f| f.composed.is_some());
     // The very first launch after staging pays page cache and graph set-up: its load is kept apart (design 2b.8).
     let load = |r: &Record| launch_metrics(&r.parsed, std::iter::empty()).load_ms;
     let (first, later): (Vec<&Record>, Vec<&Record>) = good.iter().copied().partition(|r| r.launch == 0);
@@ -120,14 +129,16 @@ fn metrics(row: &mut Row, good: &[&Record], plan: &Plan) {
     let mut small = false;
     for metric in METRICS {
         let values: Vec<f64> = match pick(metric.name) {
-            Some(pick) => good.iter().filter_map(|r| warm_median(&r.parsed, warmup, pick)).collect(),
+            Some(pick) => figures.iter().filter_map(pick).collect(),
+            // Memory and CPU time of a process that holds one graph, and runs it many times over, are not those of a model.
+            None if composed => Vec::new(),
             None => {
                 let records = if metric.name == "load_ms" && !later.is_empty() { &later } else { good };
                 records.iter().filter_map(|r| launch_metric(r, metric.name)).collect()
             }
         };
         let Some(summary) = Summary::of(&values) else {
-            absent.push(format!("{}={}", metric.name, why_absent(metric.name, good, warmup)));
+            absent.push(format!("{}={}", metric.name, why_absent(metric.name, &figures)));
             continue;
         };
         small |= summary.n_small;
@@ -142,7 +153,7 @@ fn metrics(row: &mut Row, good: &[&Record], plan: &Plan) {
         ("reported_prefill_tok_s", |m| m.reported_prefill_tok_s),
         ("reported_decode_tok_s", |m| m.reported_decode_tok_s),
     ] {
-        let values: Vec<f64> = good.iter().filter_map(|r| warm_median(&r.parsed, warmup, pick)).collect();
+        let values: Vec<f64> = figures.iter().filter_map(pick).collect();
         row.number(column, stats::median(&values));
     }
     let firsts: Vec<f64> = good
@@ -164,12 +175,13 @@ fn launch_metric(record: &Record, name: &str) -> Option<f64> {
     }
 }
 
-fn why_absent(metric: &str, good: &[&Record], warmup: u32) -> String {
-    if good.is_empty() {
+fn why_absent(metric: &str, figures: &[QueryMetrics]) -> String {
+    if figures.is_empty() {
         return "no launch that counts".to_owned();
     }
-    good.iter()
-        .flat_map(|r| r.parsed.queries.iter().filter(|q| q.query >= warmup))
-        .find_map(|q| crate::run::query_metrics(q).absent.iter().find(|(m, _)| *m == metric).map(|(_, why)| (*why).to_owned()))
-        .unwrap_or_else(|| "not observed".to_owned())
+    if pick(metric).is_none() && figures.iter().any(|f| f.composed.is_some()) {
+        return "each graph ran in a process of its own, none of which holds the model (launches.csv has them)".to_owned();
+    }
+    let reasons = figures.iter().flat_map(|f| &f.absent);
+    reasons.filter(|(m, _)| *m == metric).map(|(_, why)| why.to_string()).next().unwrap_or_else(|| "not observed".to_owned())
 }

@@ -16,10 +16,10 @@ use super::{
     launches::{self, Record, Recorded},
     manifest::Manifest,
     schema::{self, FORMAT_VERSION, METRICS, Table},
-    summary,
+    summary::{self, COMPOSED},
 };
 use crate::{
-    run::{events::Status, launch_metrics, query_metrics},
+    run::{QueryMetrics, events::Status, is_composed, launch_figures, launch_metrics, query_metrics},
     scenario::Plan,
     stats::Summary,
 };
@@ -132,6 +132,9 @@ pub fn write(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
                 tokens.row(&row)?;
             }
         }
+        if is_composed(&record.parsed) {
+            samples.row(&context.composed(record))?;
+        }
         for row in context.layers(record) {
             layers.row(&row)?;
         }
@@ -172,26 +175,41 @@ impl Context<'_> {
     }
 
     fn sample(&self, record: &Record, query: &Query) -> Row {
+        let kind = if query.query < self.plan.measure.warmup { "first_query" } else { "warm_query" };
+        let mut row = self.figures(record, query.query, kind, &query_metrics(query));
+        row.maybe("prompt_tokens", query.prompt_tokens).set("generated_tokens", query.tokens.len()).set("ttft_method", "token_event");
+        row.maybe("reported_prompt_tokens", query.prompt_tokens_reported).maybe("reported_generated_tokens", query.generated_reported);
+        row.maybe("finish", query.finish.as_ref());
+        row
+    }
+
+    /// The one row of a launch that has times of graphs only: nothing was submitted, and no token came.
+    fn composed(&self, record: &Record) -> Row {
+        let planned = self.plan.cells.iter().find(|c| c.id == record.cell);
+        let figures = planned.map(|p| launch_figures(&record.parsed, p.cell.workload, self.plan.measure.warmup)).unwrap_or_default();
+        let mut row = self.figures(record, 0, "warm_query", &figures);
+        row.maybe("aggregate_n", figures.composed.filter(|n| *n > 0));
+        row.set("ttft_method", COMPOSED).set("prefill_method", COMPOSED).set("decode_method", COMPOSED);
+        row
+    }
+
+    fn figures(&self, record: &Record, query: u32, kind: &str, m: &QueryMetrics) -> Row {
         let mut row = self.base(record);
-        row.set("run", &self.manifest.run).set("pass", record.pass).set("launch", record.launch).set("query", query.query);
+        row.set("run", &self.manifest.run).set("pass", record.pass).set("launch", record.launch).set("query", query);
         if let Some(planned) = self.plan.cells.iter().find(|c| c.id == record.cell) {
             row.set("backend", &planned.cell.backend);
             row.set("model", &planned.cell.model.name).set("quant", planned.cell.quant);
         }
         row.maybe("device_class", self.class(record));
-        let kind = if query.query < self.plan.measure.warmup { "first_query" } else { "warm_query" };
         row.set("query_kind", kind).set("segment", record.segment).set("status", record.status.as_str());
-        row.maybe("prompt_tokens", query.prompt_tokens).set("generated_tokens", query.tokens.len());
-        let m = query_metrics(query);
         row.number("ttft_ms", m.ttft_ms).number("prefill_tok_s", m.prefill_tok_s).number("decode_tok_s", m.decode_tok_s);
         row.number("tpot_ms", m.tpot_ms).number("e2e_ms", m.e2e_ms);
         for (i, column) in ["itl_p50_ms", "itl_p90_ms", "itl_p99_ms"].into_iter().enumerate() {
             row.number(column, m.itl_ms.map(|q| q[i]));
         }
-        row.set("ttft_scope", "ids").set("ttft_method", "token_event");
-        row.maybe("reported_prompt_tokens", query.prompt_tokens_reported).maybe("reported_generated_tokens", query.generated_reported);
+        row.set("ttft_scope", "ids");
         row.number("reported_ttft_ms", m.reported_ttft_ms).number("reported_prefill_tok_s", m.reported_prefill_tok_s);
-        row.number("reported_decode_tok_s", m.reported_decode_tok_s).maybe("finish", query.finish.as_ref());
+        row.number("reported_decode_tok_s", m.reported_decode_tok_s);
         let absent: Vec<String> = m.absent.iter().map(|(metric, why)| format!("{metric}={why}")).collect();
         row.set("absent", absent.join(";"));
         row

@@ -157,6 +157,6 @@ fn own_files(root: &Path, config: Option<&str>, files: &[String]) -> Result<OwnF
         }
         meta["config"] = config;
     }
-    let key: String = hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect();
-    Ok((Artifact { files: files.to_vec(), meta }, paths, Some(format!("files-{key}"))))
+    let key = format!("files-{}", crate::hex(&hash.finalize()[..8]));
+    Ok((Artifact { files: files.to_vec(), meta }, paths, Some(key)))
 }

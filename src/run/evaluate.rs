@@ -1,11 +1,13 @@
 //! From time stamps to metrics (definitions: design 2b.7 and `facts/metrics.md`). Pure.
 
+use std::borrow::Cow;
+
 use bench_agent::spec::Done;
-use bench_backend_api::{Parsed, Query};
+use bench_backend_api::{Parsed, Query, Workload};
 
-use crate::stats;
+use crate::{analysis, stats};
 
-/// Metrics of one query; `None` has its reason in `absent`.
+/// Metrics of one query, or of one launch; `None` has its reason in `absent`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct QueryMetrics {
     /// Milliseconds from submission to the first token.
@@ -26,9 +28,19 @@ pub struct QueryMetrics {
     pub reported_prefill_tok_s: Option<f64>,
     /// From the runtime's own count and duration.
     pub reported_decode_tok_s: Option<f64>,
+    /// Executions behind figures that were composed from graph times (rule R11); `None` where they were measured.
+    pub composed: Option<u32>,
     /// Metric and reason.
-    pub absent: Vec<(&'static str, &'static str)>,
+    pub absent: Vec<(&'static str, Cow<'static, str>)>,
 }
+impl QueryMetrics {
+    fn lacks(&mut self, metrics: &[&'static str], why: impl Into<Cow<'static, str>>) {
+        let why = why.into();
+        self.absent.extend(metrics.iter().map(|metric| (*metric, why.clone())));
+    }
+}
+
+const ITL: [&str; 3] = ["itl_p50_ms", "itl_p90_ms", "itl_p99_ms"];
 
 fn ms(from: u64, to: u64) -> f64 {
     to.saturating_sub(from) as f64 / 1e6
@@ -38,9 +50,9 @@ fn ms(from: u64, to: u64) -> f64 {
 pub fn query_metrics(q: &Query) -> QueryMetrics {
     let mut m = QueryMetrics::default();
     let (Some(first), Some(last)) = (q.tokens.first(), q.tokens.last()) else {
-        for metric in ["ttft_ms", "prefill_tok_s", "decode_tok_s", "tpot_ms", "itl_p50_ms", "itl_p90_ms", "itl_p99_ms", "e2e_ms"] {
-            m.absent.push((metric, "no token came"));
-        }
+        m.lacks(&["ttft_ms", "prefill_tok_s", "decode_tok_s", "tpot_ms"], "no token came");
+        m.lacks(&ITL, "no token came");
+        m.lacks(&["e2e_ms"], "no token came");
         return m;
     };
     let ttft = ms(q.start_ns, first.t_ns);
@@ -48,8 +60,8 @@ pub fn query_metrics(q: &Query) -> QueryMetrics {
     m.e2e_ms = Some(ms(q.start_ns, last.t_ns));
     match q.prompt_tokens {
         Some(n) if ttft > 0.0 => m.prefill_tok_s = Some(f64::from(n) * 1e3 / ttft),
-        Some(_) => m.absent.push(("prefill_tok_s", "the first token came at once")),
-        None => m.absent.push(("prefill_tok_s", "the prompt's length is unknown")),
+        Some(_) => m.lacks(&["prefill_tok_s"], "the first token came at once"),
+        None => m.lacks(&["prefill_tok_s"], "the prompt's length is unknown"),
     }
     let steps = q.tokens.len() - 1;
     let decode = ms(first.t_ns, last.t_ns);
@@ -58,7 +70,7 @@ pub fn query_metrics(q: &Query) -> QueryMetrics {
         m.tpot_ms = Some(decode / steps as f64);
     } else {
         let why = if steps == 0 { "one token only" } else { "all tokens came at once" };
-        m.absent.extend([("decode_tok_s", why), ("tpot_ms", why)]);
+        m.lacks(&["decode_tok_s", "tpot_ms"], why);
     }
     let gaps: Vec<f64> = q.tokens.windows(2).map(|w| ms(w[0].t_ns, w[1].t_ns)).collect();
     // Rule R5: two tokens with one time stamp came in one event, and a gap between events is then no gap between tokens.
@@ -68,7 +80,7 @@ pub fn query_metrics(q: &Query) -> QueryMetrics {
         [Some(a), Some(b), Some(c)] if !merged => m.itl_ms = Some([a, b, c]),
         _ => {
             let why = if merged { "several tokens in one event" } else { "one token only" };
-            m.absent.extend([("itl_p50_ms", why), ("itl_p90_ms", why), ("itl_p99_ms", why)]);
+            m.lacks(&ITL, why);
         }
     }
     let reported = |key: &str| q.reported.get(key).copied().filter(|v| *v > 0.0);
@@ -105,16 +117,60 @@ pub fn launch_metrics<'a>(parsed: &Parsed, steps: impl Iterator<Item = &'a Done>
     m
 }
 
-/// Median over the measured queries (all but the first) of a launch.
-pub fn warm_median(parsed: &Parsed, warmup: u32, metric: impl Fn(&QueryMetrics) -> Option<f64>) -> Option<f64> {
-    let values: Vec<f64> = parsed.queries.iter().filter(|q| q.query >= warmup).filter_map(|q| metric(&query_metrics(q))).collect();
-    stats::median(&values)
+/// Whether a launch has times of graphs only: its figures are composed, not measured.
+pub fn is_composed(parsed: &Parsed) -> bool {
+    !parsed.graphs.is_empty() && parsed.queries.is_empty()
+}
+
+/// The figures of one launch, which count as one value each: the medians over its measured queries (all but the first), or what is
+/// composed from its graphs.
+pub fn launch_figures(parsed: &Parsed, workload: Workload, warmup: u32) -> QueryMetrics {
+    if is_composed(parsed) {
+        return composed(parsed, workload);
+    }
+    let warm: Vec<QueryMetrics> = parsed.queries.iter().filter(|q| q.query >= warmup).map(query_metrics).collect();
+    let median = |pick: &dyn Fn(&QueryMetrics) -> Option<f64>| stats::median(&warm.iter().filter_map(pick).collect::<Vec<_>>());
+    let itl = [0, 1, 2].map(|i| median(&|m| m.itl_ms.map(|q| q[i])));
+    let mut absent: Vec<(&'static str, Cow<'static, str>)> = Vec::new();
+    for (metric, why) in warm.iter().flat_map(|m| &m.absent) {
+        if !absent.iter().any(|(known, _)| known == metric) {
+            absent.push((metric, why.clone()));
+        }
+    }
+    QueryMetrics {
+        ttft_ms: median(&|m| m.ttft_ms),
+        prefill_tok_s: median(&|m| m.prefill_tok_s),
+        decode_tok_s: median(&|m| m.decode_tok_s),
+        tpot_ms: median(&|m| m.tpot_ms),
+        itl_ms: if let [Some(a), Some(b), Some(c)] = itl { Some([a, b, c]) } else { None },
+        e2e_ms: median(&|m| m.e2e_ms),
+        reported_ttft_ms: median(&|m| m.reported_ttft_ms),
+        reported_prefill_tok_s: median(&|m| m.reported_prefill_tok_s),
+        reported_decode_tok_s: median(&|m| m.reported_decode_tok_s),
+        composed: None,
+        absent,
+    }
+}
+
+fn composed(parsed: &Parsed, workload: Workload) -> QueryMetrics {
+    let mut m = QueryMetrics { composed: Some(0), ..QueryMetrics::default() };
+    match analysis::compose(&parsed.graphs, workload.prompt_tokens()) {
+        Ok(c) => {
+            m.composed = Some(c.executions);
+            (m.ttft_ms, m.prefill_tok_s) = (Some(c.ttft_ms), Some(c.prefill_tok_s));
+            (m.decode_tok_s, m.tpot_ms) = (Some(c.decode_tok_s), Some(c.tpot_ms));
+        }
+        Err(refusal) => m.lacks(&["ttft_ms", "prefill_tok_s", "decode_tok_s", "tpot_ms"], format!("not composed: {refusal}")),
+    }
+    m.lacks(&ITL, "composed from graph times, there is no token loop");
+    m.lacks(&["e2e_ms"], "composed from graph times, there is no token loop");
+    m
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bench_backend_api::Token;
+    use bench_backend_api::{GraphTime, Token};
 
     fn query(start_ns: u64, stamps: &[u64]) -> Query {
         let tokens = stamps.iter().map(|t| Token { id: Some(7), t_ns: *t }).collect();
@@ -142,10 +198,41 @@ mod tests {
         assert_eq!((none.ttft_ms, none.absent.len()), (None, 8));
         let one = query_metrics(&query(0, &[5_000_000]));
         assert_eq!((one.ttft_ms, one.decode_tok_s, one.itl_ms), (Some(5.0), None, None));
-        assert!(one.absent.contains(&("decode_tok_s", "one token only")));
+        assert!(one.absent.contains(&("decode_tok_s", "one token only".into())));
         let merged = query_metrics(&query(0, &[5_000_000, 5_000_000, 9_000_000]));
         assert_eq!(merged.itl_ms, None);
-        assert!(merged.absent.contains(&("itl_p99_ms", "several tokens in one event")));
+        assert!(merged.absent.contains(&("itl_p99_ms", "several tokens in one event".into())));
         assert_eq!(merged.decode_tok_s, Some(500.0)); // 2 steps in 4 ms
+    }
+
+    const WORKLOAD: Workload = Workload::Generate { prompt_tokens: 80, gen_tokens: 16 };
+
+    #[test]
+    fn a_launch_is_the_median_of_its_measured_queries() {
+        // TTFT of the discarded query 900 ms, then 10, 30, 20 ms: median 20. Gaps of 5, 5, 5 ms: 200 tokens a second.
+        let one = |number: u32, ttft: u64| {
+            let first = ttft * 1_000_000;
+            Query { query: number, ..query(0, &[first, first + 5_000_000]) }
+        };
+        let parsed = Parsed { queries: vec![one(0, 900), one(1, 10), one(2, 30), one(3, 20)], ..Parsed::default() };
+        let m = launch_figures(&parsed, WORKLOAD, 1);
+        assert_eq!((m.ttft_ms, m.decode_tok_s, m.composed), (Some(20.0), Some(200.0), None));
+        assert_eq!(m.itl_ms, Some([5.0; 3]));
+        assert_eq!(launch_figures(&Parsed::default(), WORKLOAD, 1), QueryMetrics::default());
+    }
+
+    #[test]
+    fn a_launch_of_graphs_is_composed() {
+        let graph = |phase: &str, tokens, latency_ms| GraphTime { phase: phase.into(), tokens, part: 1, parts: 1, n: 20, latency_ms };
+        let mut parsed = Parsed { graphs: vec![graph("prefill", 32, 6.4), graph("decode", 1, 1.25)], ..Parsed::default() };
+        // ceil(80 / 32) = 3 chunks of 6.4 ms; 1 / 1.25 ms.
+        let m = launch_figures(&parsed, WORKLOAD, 1);
+        assert!((m.ttft_ms.unwrap() - 19.2).abs() < 1e-9 && (m.decode_tok_s.unwrap() - 800.0).abs() < 1e-9, "{m:?}");
+        assert_eq!((m.composed, m.e2e_ms, m.itl_ms), (Some(20), None, None));
+        assert_eq!(m.absent.len(), 4);
+        parsed.graphs.pop();
+        let m = launch_figures(&parsed, WORKLOAD, 1);
+        assert_eq!((m.ttft_ms, m.decode_tok_s, m.composed), (None, None, Some(0)));
+        assert!(m.absent.contains(&("ttft_ms", "not composed: no time of a decode graph".into())), "{m:?}");
     }
 }

@@ -41,10 +41,6 @@ pub enum Event {
         scenario: String,
         /// 0, plus one for every resume.
         segment: u32,
-        /// Cells that will be measured.
-        cells: usize,
-        /// Launches at most.
-        launches: u32,
         /// Folder of the run.
         folder: String,
     },
@@ -61,6 +57,13 @@ pub enum Event {
         seconds: f64,
         /// It was in the cache.
         cached: bool,
+    },
+    /// Everything that can be measured here has what it needs.
+    Ready {
+        /// Cells that will be measured.
+        cells: usize,
+        /// Launches at most, the profiling pass included; those of earlier segments count.
+        launches: usize,
     },
     /// A cell that will not be measured.
     CellSkipped {

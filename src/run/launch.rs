@@ -2,13 +2,13 @@
 
 use std::{
     collections::BTreeMap,
-    fs, io,
+    fs,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use bench_backend_api::{
-    Backend, Captured, Cell, Check, Checks, Expected, Failure, FailureKind, Launch, ParseError, Parsed, Pass, Paths, Source, contradiction,
+    Backend, Captured, Cell, Check, Checks, Ended, Expected, Failure, FailureKind, Launch, ParseError, Parsed, Pass, Paths, Source, contradiction,
 };
 use thiserror::Error;
 
@@ -68,7 +68,11 @@ pub async fn run<D: Device>(device: &D, request: Request<'_>, dir: &Path, work_n
     let mut steps = Vec::new();
     let result = execute(device, request, dir, work_name, &cancel, &mut steps).await;
     let (parsed, checks, failure) = match result {
-        Ok(Some(captured)) => judge(request, &captured),
+        Ok(Some(left)) => {
+            let (mut parsed, checks, failure) = judge(request, &left.captured);
+            parsed.warnings.extend(left.excused);
+            (parsed, checks, failure)
+        }
         Ok(None) => return Ok(None),
         Err(Problem::Launch(failure)) => (Parsed::default(), None, Some(failure)),
         Err(Problem::Device(e)) if e.disk_full() => return Err(LaunchError::DiskFull(e)),
@@ -102,6 +106,17 @@ pub async fn run<D: Device>(device: &D, request: Request<'_>, dir: &Path, work_n
     Ok(Some(record))
 }
 
+/// What the steps of a launch left.
+#[derive(Default)]
+struct Left {
+    captured: Captured,
+    /// Steps that ended badly and count all the same, in words.
+    excused: Vec<String>,
+}
+
+/// What a tool was told is kept beside what it answered, up to this many bytes: larger inputs are filler made by the adapter.
+const KEPT_INPUT: usize = 1 << 20;
+
 enum Problem {
     Launch(Failure),
     Device(DeviceError),
@@ -119,10 +134,10 @@ async fn execute<D: Device>(
     work_name: &str,
     cancel: &Cancel,
     records: &mut Vec<StepRecord>,
-) -> Result<Option<Captured>, Problem> {
-    let work = device.work_folder(work_name)?;
+) -> Result<Option<Left>, Problem> {
+    let work = device.work_folder(work_name).await?;
     let result = steps(device, request, dir, &work, cancel, records).await;
-    device.remove(&work);
+    device.remove(&work).await;
     result
 }
 
@@ -133,25 +148,26 @@ async fn steps<D: Device>(
     work: &str,
     cancel: &Cancel,
     records: &mut Vec<StepRecord>,
-) -> Result<Option<Captured>, Problem> {
+) -> Result<Option<Left>, Problem> {
     for file in request.backend.stage(&request.launch).map_err(Problem::Launch)? {
         match &file.source {
             Source::Artifact(name) => {
                 let missing = || Problem::Launch(Failure::new(FailureKind::Model, format!("the artifact has no file {name}")));
                 let host = request.artifact_paths.get(name).ok_or_else(missing)?;
-                device.stage(host, work, &file.name)?;
+                device.stage(host, work, &file.name).await?;
             }
             Source::Bytes(bytes) => {
-                device.write(work, &file.name, bytes)?;
-                // Kept: what a tool was told is part of what it answered.
-                fs::write(dir.join(capture::kept(&file.name)), bytes).map_err(DeviceError::io(dir))?;
+                device.write(work, &file.name, bytes).await?;
+                if bytes.len() <= KEPT_INPUT {
+                    fs::write(dir.join(capture::kept(&file.name)), bytes).map_err(DeviceError::io(dir))?;
+                }
             }
         }
     }
     let paths = Paths { work: work.to_owned(), events: EVENTS.to_owned() };
     let all = request.backend.steps(&request.launch, &paths);
     let single = all.len() == 1;
-    let mut whole = Captured::default();
+    let mut left = Left::default();
     for step in all {
         let out = if single { dir.to_path_buf() } else { dir.join(&step.name) };
         let argv = capture::argv(&step.invocation, request.launch.installed);
@@ -165,15 +181,22 @@ async fn steps<D: Device>(
         let mut files = vec![EVENTS.to_owned()];
         files.extend(step.invocation.outputs.iter().cloned());
         for name in &files {
-            device.fetch(work, name, &out.join(capture::kept(name)), OUTPUT_LIMIT)?;
+            device.fetch(work, name, &out.join(capture::kept(name)), OUTPUT_LIMIT).await?;
         }
-        let captured = capture::captured(&out, &files, &done);
-        whole = merge(whole, captured, (!single).then_some(step.name.as_str()));
-        if whole.ended.code != Some(0) {
+        let mut captured = capture::captured(&out, &files, &done);
+        if captured.ended.code != Some(0)
+            && let Some(why) = request.backend.excuse(&step.name, &captured)
+        {
+            // The agent's evidence of the step keeps how it really ended.
+            captured.ended = Ended { reason: "exited".to_owned(), code: Some(0), ..Ended::default() };
+            left.excused.push(why);
+        }
+        left.captured = merge(left.captured, captured, (!single).then_some(step.name.as_str()));
+        if left.captured.ended.code != Some(0) {
             break;
         }
     }
-    Ok(Some(whole))
+    Ok(Some(left))
 }
 
 /// Files of several steps stand beside each other as `<step>/<file>`, and under their own names those of the last step.
@@ -268,10 +291,4 @@ pub fn work_name(run: &str, cell: &Cell, pass: Pass, number: u32) -> String {
     let id = cell.id();
     let hash = id.rsplit('-').next().unwrap_or("cell");
     format!("{run}-{hash}-{pass}-{number}")
-}
-
-impl From<io::Error> for Problem {
-    fn from(source: io::Error) -> Self {
-        Self::Device(DeviceError::Io { path: PathBuf::new(), source })
-    }
 }

@@ -9,6 +9,6 @@ mod prompts;
 mod repetition;
 mod session;
 
-pub use evaluate::{QueryMetrics, launch_metrics, query_metrics, warm_median};
+pub use evaluate::{QueryMetrics, is_composed, launch_figures, launch_metrics, query_metrics};
 pub use launch::worst;
 pub use session::{Outcome, RunError, Setup, run};

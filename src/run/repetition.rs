@@ -39,3 +39,55 @@ impl Progress {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Order, Profile};
+
+    fn measure(min: u32, max: u32, until_ci: Option<f64>) -> Measure {
+        Measure {
+            queries: 1,
+            warmup: 1,
+            repetitions_min: min,
+            repetitions_max: max,
+            until_ci,
+            order: Order::Interleaved,
+            timeout_ms: 1,
+            budget_ms: None,
+            profile: Profile::Off,
+        }
+    }
+
+    /// Launches until a cell has enough, with the given values.
+    fn launches_of(values: impl Fn(u32) -> f64, measure: &Measure) -> (u32, &'static str) {
+        let mut cell = Progress::default();
+        while cell.stop.is_none() {
+            cell.launches += 1;
+            cell.ttft_ms.push(values(cell.launches));
+            cell.decode_tok_s.push(values(cell.launches));
+            cell.decide(measure);
+            assert!(cell.launches <= 100, "never stops");
+        }
+        (cell.launches, cell.stop.unwrap_or_default())
+    }
+
+    #[test]
+    fn steady_values_stop_at_a_checkpoint_and_noisy_ones_at_the_most() {
+        // Checkpoints of 6..20 are 6, 9, 14, 20; with four looks the interval needs 98.75 %, which 6 values can't give (96.9 %)
+        // and 9 can (1 - 2 / 2^9 = 99.6 %).
+        assert_eq!(launches_of(|i| 100.0 + f64::from(i % 2) * 0.1, &measure(6, 20, Some(0.02))), (9, "until-ci"));
+        assert_eq!(launches_of(|i| if i % 2 == 0 { 80.0 } else { 120.0 }, &measure(6, 20, Some(0.02))), (20, "max"));
+        assert_eq!(launches_of(|_| 100.0, &measure(3, 5, None)), (5, "max"));
+    }
+
+    #[test]
+    fn a_cell_whose_every_launch_fails_by_the_cable_still_ends() {
+        let mut cell = Progress::default();
+        for launches in 1..=5 {
+            cell.launches = launches;
+            cell.decide(&measure(3, 5, Some(0.02)));
+        }
+        assert_eq!(cell.stop, Some("max"));
+    }
+}

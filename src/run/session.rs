@@ -8,12 +8,12 @@ use std::{
 };
 
 use bench_backend_api::{Availability, Backend, Expected, FailureKind, Installed, Launch, Pass};
-use serde_json::Value;
+use serde_json::json;
 use thiserror::Error;
 
 use super::{
     artifacts::{ReadyCell, Workshop},
-    evaluate::warm_median,
+    evaluate::launch_figures,
     events::{Event, Sink, Status},
     launch::{self, LaunchError, Request, work_name},
     repetition::Progress,
@@ -124,13 +124,10 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
         end_orphan(dir);
     }
     let recorder = Recorder { journal, console: setup.console, error: Mutex::new(None) };
-    let runnable = setup.plan.runnable().len();
     recorder.say(&Event::RunBegin {
         run: setup.folder.id(),
         scenario: setup.plan.name.clone(),
         segment: before.segments,
-        cells: runnable,
-        launches: runnable as u32 * setup.plan.measure.repetitions_max,
         folder: run.display().to_string(),
     });
     if let Some(text) = torn {
@@ -140,6 +137,9 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
     let mut session = Session { setup: &setup, recorder: &recorder, segment: before.segments, unavailable: Vec::new(), interrupted: false };
     let ready = tokio::task::block_in_place(|| session.prepare());
     recorder.check()?;
+    let profiled = ready.keys().filter(|place| session.profiles(**place)).count();
+    let launches = ready.len() * setup.plan.measure.repetitions_max as usize + profiled;
+    recorder.say(&Event::Ready { cells: ready.len(), launches });
     let mut manifest = session.manifest(&ready)?;
     manifest.write(&run)?;
     let result = session.measure(&ready, &before).await;
@@ -178,6 +178,12 @@ struct Session<'a, D> {
 impl<D: Device> Session<'_, D> {
     fn backend(&self, id: &str) -> Option<&dyn Backend> {
         self.setup.backends.iter().find(|b| b.id() == id).copied()
+    }
+
+    /// Whether a cell has a profiling pass.
+    fn profiles(&self, place: usize) -> bool {
+        let backend = self.backend(&self.setup.plan.cells[place].cell.backend);
+        self.setup.plan.measure.profile == Profile::Layers && backend.is_some_and(|b| b.describe().layers)
     }
 
     /// Makes what the cells need; by place in the plan.
@@ -340,13 +346,9 @@ impl<D: Device> Session<'_, D> {
         progress: &BTreeMap<usize, Progress>,
         done: &BTreeSet<(usize, Pass, u32)>,
     ) -> Result<(), RunError> {
-        if self.setup.plan.measure.profile != Profile::Layers {
-            return Ok(());
-        }
         for (place, cell) in ready {
-            let backend = self.backend(&self.setup.plan.cells[*place].cell.backend);
             let measured = progress.get(place).is_some_and(|p| p.stop != Some("failed"));
-            if !backend.is_some_and(|b| b.describe().layers) || !measured || done.contains(&(*place, Pass::Profile, 0)) {
+            if !self.profiles(*place) || !measured || done.contains(&(*place, Pass::Profile, 0)) {
                 continue;
             }
             let block = self.setup.plan.measure.repetitions_max;
@@ -399,7 +401,7 @@ impl<D: Device> Session<'_, D> {
             let _ = fs::remove_dir_all(&dir);
             return Ok(None);
         };
-        let warmup = setup.plan.measure.warmup;
+        let figures = launch_figures(&record.parsed, planned.cell.workload, setup.plan.measure.warmup);
         self.recorder.say(&Event::LaunchEnd {
             cell,
             pass,
@@ -408,8 +410,8 @@ impl<D: Device> Session<'_, D> {
             segment: self.segment,
             status: record.status,
             failure: record.failure.clone(),
-            ttft_ms: warm_median(&record.parsed, warmup, |m| m.ttft_ms),
-            decode_tok_s: warm_median(&record.parsed, warmup, |m| m.decode_tok_s),
+            ttft_ms: figures.ttft_ms,
+            decode_tok_s: figures.decode_tok_s,
         });
         Ok(Some(record))
     }
@@ -420,9 +422,11 @@ fn count(cell: &mut Progress, record: &Record, plan: &Plan) {
     cell.launches += 1;
     match (record.status, record.failure.as_ref().map(|f| f.kind)) {
         (Status::Ok, _) => {
-            let warmup = plan.measure.warmup;
-            cell.ttft_ms.extend(warm_median(&record.parsed, warmup, |m| m.ttft_ms));
-            cell.decode_tok_s.extend(warm_median(&record.parsed, warmup, |m| m.decode_tok_s));
+            if let Some(planned) = plan.cells.iter().find(|c| c.id == record.cell) {
+                let figures = launch_figures(&record.parsed, planned.cell.workload, plan.measure.warmup);
+                cell.ttft_ms.extend(figures.ttft_ms);
+                cell.decode_tok_s.extend(figures.decode_tok_s);
+            }
             cell.decide(&plan.measure);
         }
         (_, Some(FailureKind::Infra)) => cell.decide(&plan.measure),
@@ -433,20 +437,17 @@ fn count(cell: &mut Progress, record: &Record, plan: &Plan) {
 
 /// What is no longer as it was when the run began, in words.
 fn differences(old: &Manifest, new: &Manifest) -> Vec<String> {
-    let mut changed = Vec::new();
-    let value = |v: &dyn Fn(&Manifest) -> Value| (v(old), v(new));
-    let fields: [(&str, &dyn Fn(&Manifest) -> Value); 4] = [
-        ("the scenario", &|m| Value::String(m.scenario.sha256.clone())),
-        ("the device", &|m| serde_json::to_value(&m.device).unwrap_or_default()),
-        ("the runtimes", &|m| serde_json::to_value(&m.runtimes).unwrap_or_default()),
-        ("the lock of the Python environment", &|m| Value::String(m.python_lock.clone())),
+    let pairs = [
+        ("the scenario", json!(old.scenario.sha256), json!(new.scenario.sha256)),
+        ("the device", json!(old.device), json!(new.device)),
+        ("the runtimes", json!(old.runtimes), json!(new.runtimes)),
+        ("the lock of the Python environment", json!(old.python_lock), json!(new.python_lock)),
     ];
-    for (what, field) in fields {
-        let (before, now) = value(field);
-        if before != now {
-            changed.push(format!("{what} changed from {before} to {now}"));
-        }
-    }
+    let mut changed: Vec<String> = pairs
+        .into_iter()
+        .filter(|(_, before, now)| before != now)
+        .map(|(what, before, now)| format!("{what} changed from {before} to {now}"))
+        .collect();
     for (cell, facts) in &old.cells {
         let now = new.cells.get(cell);
         if facts.artifact.is_some() && now.is_some_and(|n| n.artifact.is_some() && n.artifact != facts.artifact) {

@@ -69,7 +69,7 @@ pub fn short_hash(parts: &[&[u8]]) -> String {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
-    hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect()
+    crate::hex(&hash.finalize()[..8])
 }
 
 /// Identifies the lock, and with it every tool version.

@@ -28,10 +28,10 @@ pub struct Assumptions {
     pub grace_s: f64,
 }
 impl Default for Assumptions {
-    /// A PC with an emulated NPU: Genie decodes about 20 tokens a second of the tiny model there.
+    /// A PC with an emulated NPU, where a token of the tiny model takes 20 to 40 ms and a launch about 2 s.
     fn default() -> Self {
         Self {
-            launch_s: 1.5,
+            launch_s: 0.5,
             load_bytes_per_s: 0.5e9,
             step_s: 0.03,
             read_bytes_per_s: 10e9,

@@ -257,6 +257,11 @@ pub trait Backend: Sync {
     fn stage(&self, launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure>;
     /// The commands of the launch, in order.
     fn steps(&self, launch: &Launch<'_>, paths: &Paths) -> Vec<Step>;
+    /// Why a step that ended badly counts all the same: a tool that crashes at exit, after whole results. It becomes a warning.
+    fn excuse(&self, step: &str, captured: &Captured) -> Option<String> {
+        let _ = (step, captured);
+        None
+    }
     /// Reads what the launch left.
     fn parse(&self, captured: &Captured) -> Result<Parsed, ParseError>;
     /// Compares what was asked with what happened.

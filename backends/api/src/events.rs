@@ -50,7 +50,7 @@ pub fn parsed_from_events(captured: &Captured) -> Result<Parsed, ParseError> {
             }
             Event::Note { key, value, .. } => {
                 // One note a graph is usual: they stand beside each other.
-                parsed.notes.entry(key).and_modify(|old| *old += &format!("; {value}")).or_insert(value);
+                parsed.notes.entry(key).and_modify(|old| old.extend(["; ", &value])).or_insert(value);
             }
             Event::Error { kind, message, .. } => {
                 let kind = match kind {

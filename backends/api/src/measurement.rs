@@ -110,6 +110,10 @@ pub struct GraphTime {
     pub phase: String,
     /// Tokens of one execution (AR).
     pub tokens: u32,
+    /// Place among the binaries that the phase is split into, from 1.
+    pub part: u32,
+    /// Binaries that the phase is split into: its time is the sum over all of them.
+    pub parts: u32,
     /// Executions behind the average.
     pub n: u32,
     /// Average time of one execution on the host, I/O included, in ms.

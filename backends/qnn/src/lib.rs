@@ -2,6 +2,7 @@
 
 mod adapter;
 pub mod context;
+mod graphs;
 mod reader;
 
 pub use adapter::Qnn;

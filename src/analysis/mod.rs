@@ -1,0 +1,5 @@
+//! Figures that no tool measured, made of those that were. Pure.
+
+mod compose;
+
+pub use compose::{Composed, Refusal, compose};

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# tests/bench/run.sh [--quick]: all benchmarks. --quick only shows that they run; its figures mean nothing.
+# BENCH_PROGRAMS names the folder of bench and bench-agent (default: target/debug).
+set -euo pipefail
+cd "$(dirname "$0")"
+export PYTHONDONTWRITEBYTECODE=1
+[ "${1-}" = --quick ] || [ $# = 0 ] || { sed -n 2,3p "$0"; exit 2; }
+python3 -c 'import common; common.machine()'
+for name in cli harness agent sampling; do
+    python3 "$name.py" "$@"
+done

@@ -1,0 +1,56 @@
+#!/bin/bash
+# make.sh [DIR]: unpacks the real adbd of Debian 13 with Android's shell and toybox into DIR (27 MB) and dresses it as a phone (phone.sh).
+# Prints DIR. Done once: a finished DIR is left alone, so remove it to build again.
+#
+# Older releases have no adbd, so a private apt configuration reads the newer release from the Debian mirror that this machine
+# already uses (or BENCH_DEBIAN_MIRROR). The system's packages, lists and dpkg state are not touched.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+release=trixie arch=amd64
+dir=$(realpath -m "${1:-${XDG_CACHE_HOME:-$HOME/.cache}/bench/test-phone/$release-$arch}")
+
+# Two test programs may want it at the same time.
+mkdir -p "$(dirname "$dir")"
+exec 9> "$dir.lock"
+flock 9
+version=$(cat "$here/make.sh" "$here/phone.sh" | sha256sum)
+if [ "$(cat "$dir/.made" 2>/dev/null)" = "$version" ]; then
+    echo "$dir"
+    exit
+fi
+
+mirror() {
+    [ -z "${BENCH_DEBIAN_MIRROR:-}" ] || { echo "$BENCH_DEBIAN_MIRROR"; return; }
+    # The plain archive, not the one of security updates, which lacks most packages.
+    apt-get indextargets --format '$(ORIGIN) $(CODENAME) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
+        awk '$1 == "Debian" && $2 !~ /security|updates|backports/ { print $3; exit }'
+}
+uri=$(mirror)
+if [ -z "$uri" ]; then
+    echo "make.sh: this machine's apt sources have no Debian mirror: set BENCH_DEBIAN_MIRROR to the address of one" >&2
+    exit 1
+fi
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+[ -r "$keyring" ] || { echo "make.sh: no $keyring: apt-get install debian-archive-keyring" >&2; exit 1; }
+
+apt=$dir.apt
+rm -rf "$apt" "$dir"
+mkdir -p "$apt"/{sources,state/lists/partial,cache/archives/partial} "$dir"
+: > "$apt/status"
+printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' "$uri" "$release" "$keyring" > "$apt/sources/phone.sources"
+cat > "$apt/apt.conf" <<A
+Dir::Etc::sourcelist "/dev/null"; Dir::Etc::sourceparts "$apt/sources"; Dir::Etc::preferencesparts "/dev/null";
+Dir::State "$apt/state"; Dir::State::status "$apt/status"; Dir::Cache "$apt/cache";
+APT::Sandbox::User "root"; APT::Install-Recommends "false"; Acquire::Languages "none";
+APT::Architecture "$arch"; APT::Architectures { "$arch"; };
+A
+export APT_CONFIG=$apt/apt.conf
+apt-get -qq update >&2
+apt-get -qq install --download-only -y adbd mksh toybox >&2
+mkdir -p "$dir"/usr/{lib,lib64,bin,sbin}
+for d in lib lib64 bin sbin; do ln -sfn "usr/$d" "$dir/$d"; done
+for deb in "$apt"/cache/archives/*.deb; do dpkg-deb -x "$deb" "$dir"; done
+rm -rf "$dir"/usr/share/{doc,man,lintian} "$apt"
+"$here/phone.sh" "$dir"
+echo "$version" > "$dir/.made"
+echo "$dir"

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# tests/run.sh: every test, with all the set-up that they need, on a Debian or Ubuntu (x86_64) that has Rust and Python 3.
+# It installs Debian packages (python3-venv, a C linker) and, into the user's cache, the Python environment of `bench run`: about 200 MB,
+# with Qualcomm libraries under Qualcomm's own licence. The last line says how many tests passed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tests/setup.sh python3 python3-venv gcc libc6-dev
+cargo build --workspace
+python=$("${CARGO_TARGET_DIR:-target}/debug/bench" runtimes install python --yes)
+
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+failed=0
+"$python" src/prepare/test_prepare.py </dev/null 2>&1 | tee -a "$out" || failed=1
+cargo test --workspace --no-fail-fast </dev/null 2>&1 | tee -a "$out" || failed=1
+
+# `test result: ok. 3 passed; 0 failed; ...` of cargo, `Ran 14 tests in 5s` and `FAILED (failures=1, errors=1)` of Python.
+awk -v failed=$failed '
+    /^test result: / { passed += $4; bad += $6 }
+    /^Ran [0-9]+ tests? in / { python = $2; passed += $2 }
+    /^FAILED \(/ { n = 0; s = $0; while (match(s, /(failures|errors)=[0-9]+/)) { split(substr(s, RSTART, RLENGTH), a, "="); n += a[2]; s = substr(s, RSTART + RLENGTH) }; passed -= n; bad += n }
+    END { if (failed && !bad) bad = 1; printf "%d passed, %d failed\n", passed, bad; exit bad > 0 }
+' "$out"

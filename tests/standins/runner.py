@@ -1,0 +1,124 @@
+"""runner.py [--pace MS] JOB: a stand-in for an inference engine that speaks the runner protocol, with no dependency.
+
+The job's variant says what goes wrong; `ok` does everything right. Tokens are a formula of the prompt, and time stamps lie at fixed distances
+behind the real start, so that a test can compute every token and every metric by itself:
+
+    load 7 ms; first token 50 ms after the prompt; then one token every 10 ms; 5 ms between queries.
+
+--pace sleeps that many milliseconds a query, so that there is time for an interruption; it changes nothing in the output."""
+
+import json
+import os
+import signal
+import sys
+import time
+
+MS = 1_000_000
+FIRST, GAP, LOAD, PAUSE = 50 * MS, 10 * MS, 7 * MS, 5 * MS
+
+job = json.load(open(sys.argv[-1]))
+variant = job.get("options", {}).get("variant", "ok")
+pace = float(sys.argv[sys.argv.index("--pace") + 1]) / 1e3 if "--pace" in sys.argv else 0.0
+path = os.environ["BENCH_EVENTS"]
+out = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+now = time.monotonic_ns()
+
+
+def token(prompt, i):
+    return 3 + (sum(prompt) * 31 + i * 7) % (job["model"]["vocab"] - 3)
+
+
+def line(event, t, **fields):
+    os.write(out, (json.dumps({"v": 1, "event": event, "t_ns": t, **fields}) + "\n").encode())
+
+
+def flood(fd, block, total=1 << 30):
+    block = block * (1 + (1 << 20) // len(block))
+    written = 0
+    while written < total:
+        written += os.write(fd, block)
+
+
+def daemon():
+    """Forks twice, leaves the session and lives on."""
+    if os.fork():
+        return
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    os.closerange(0, 3)
+    open("daemon.pid", "w").write(str(os.getpid()))
+    time.sleep(600)
+    os._exit(0)
+
+
+if variant == "garbage":
+    os.write(out, bytes(range(256)) * 8 + b"\n{]\nnull\n[1,2]\n\"event\"\n")
+    sys.exit(0)
+if variant == "garbage-lines":
+    flood(out, b"x\n", 24 << 20)
+    sys.exit(0)
+if variant == "no-events":
+    print("all is well")
+    sys.exit(0)
+if variant == "flood-stdout":
+    flood(1, b"the same line again and again\n")
+    sys.exit(0)
+if variant == "flood-events":
+    flood(out, b'{"v":1,"event":"note","t_ns":1,"key":"k","value":"v"}\n')
+    time.sleep(30)
+    sys.exit(0)
+if variant == "exit-3":
+    print("licence server says no", file=sys.stderr)
+    sys.exit(3)
+if variant == "segv":
+    print("about to fall", file=sys.stderr, flush=True)
+    os.kill(os.getpid(), signal.SIGSEGV)
+if variant == "stubborn":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if variant in ("hang", "stubborn"):
+    line("load_begin", now)
+    time.sleep(600)
+if variant == "leftover":
+    daemon()
+
+version = "1.2.3"
+line("note", now, key="runtime_version", value=version)
+line("load_begin", now)
+t = now + LOAD
+line("load_end", t, unit="npu" if variant == "wrong-unit" else "cpu")
+queries = job["queries"]
+if variant == "fewer-queries":
+    queries = queries[:-1]
+for q in queries:
+    number, prompt, count = q["query"], q["ids"], q["gen_tokens"]
+    if variant == "other-queries":
+        number += 5
+    if variant in ("fewer-tokens", "early-eos"):
+        count -= 3
+    if variant == "more-tokens":
+        count += 1
+    t += PAUSE
+    start = t
+    line("prompt", t, query=number, tokens=len(prompt) - (variant == "short-prompt"))
+    for i in range(count):
+        t = start + FIRST + i * GAP
+        if variant == "backwards" and i == count - 1:
+            t = start + FIRST
+        text = {"query": number, "i": i, "id": token(prompt, i)}
+        if variant == "half-line" and q is queries[-1] and i == count - 1:
+            os.write(out, json.dumps({"v": 1, "event": "token", "t_ns": t, **text}).encode()[:-9])
+            sys.exit(0)
+        line("token", t, **text)
+    finish = "eos" if variant == "early-eos" else "length"
+    reported = count + (variant == "miscounted")
+    line("query_end", t, query=number, prompt_tokens=len(prompt), generated_tokens=reported, finish=finish)
+    if pace:
+        time.sleep(pace)
+if variant == "error-event":
+    line("error", t, kind="model", message="the weights are those of another model")
+    sys.exit(0)
+if variant == "half-end":
+    os.write(out, b'{"v":1,"event":"end","t_')
+    sys.exit(0)
+line("end", t)
