@@ -59,7 +59,11 @@ fn every_fault_is_one_row_with_its_reason_and_the_rest_is_measured() {
     let by_variant = |v: &str| cells.iter().find(|c| c["variant"] == v).unwrap_or_else(|| panic!("no row for {v}"));
     for good in GOOD {
         let row = by_variant(good);
-        assert_eq!((row["status"].as_str(), row["launches"].as_str(), row["launches_failed"].as_str()), ("ok", "2", "0"), "{good}: {row:?}");
+        assert_eq!(
+            (row["status"].as_str(), row["launches"].as_str(), row["launches_failed"].as_str()),
+            ("ok", "2", "0"),
+            "{good}: {row:?}"
+        );
         assert_eq!((row["check_count"].as_str(), row["check_unit"].as_str()), ("confirmed", "confirmed"));
         // There is no reference: never taken for an agreement.
         assert_eq!((row["check_tokens"].as_str(), row["token_agreement"].as_str()), ("not-checkable", ""));
@@ -67,7 +71,11 @@ fn every_fault_is_one_row_with_its_reason_and_the_rest_is_measured() {
     }
     for (variant, status, kind, reasons) in FAULTS {
         let row = by_variant(variant);
-        assert_eq!((row["status"].as_str(), row["failure_kind"].as_str(), row["launches"].as_str()), (*status, *kind, "0"), "{variant}: {row:?}");
+        assert_eq!(
+            (row["status"].as_str(), row["failure_kind"].as_str(), row["launches"].as_str()),
+            (*status, *kind, "0"),
+            "{variant}: {row:?}"
+        );
         for words in *reasons {
             assert!(row["reason"].contains(words), "{variant}: no {words:?} in {:?}", row["reason"]);
         }
@@ -192,7 +200,7 @@ fn a_full_disk_of_results_keeps_what_was_measured_and_resume_goes_on() {
     // The disk is a tmpfs in a namespace: what it holds is copied out before the script ends.
     let script = r#"
         mkdir small copy
-        mount -t tmpfs -o size=700k none small
+        mount -t tmpfs -o size=500k none small
         set +e
         "$0" run "$1" --out small --no-report >first.out 2>first.err; echo $? >first.code
         set -e
@@ -228,7 +236,8 @@ fn a_full_disk_of_results_keeps_what_was_measured_and_resume_goes_on() {
     }
     assert_eq!(table(&second, "launches.csv").len(), 18);
     // What the first segment measured was not measured again.
-    let ok: Vec<(&Value, &Value)> = events(&after, "launch_end").filter(|e| e["status"] == "ok").map(|e| (&e["cell"], &e["launch"])).collect();
+    let ok: Vec<(&Value, &Value)> =
+        events(&after, "launch_end").filter(|e| e["status"] == "ok").map(|e| (&e["cell"], &e["launch"])).collect();
     assert_eq!(ok.len(), 18, "each launch is good once");
     assert_eq!(table(&second, "launches.csv").iter().filter(|l| l["segment"] == "0").count(), done);
 }
@@ -241,10 +250,10 @@ fn exact_but_for_count(row: &Row) {
 fn a_full_disk_of_the_work_folder_is_not_blamed_on_the_runner() {
     let dir = tempfile::tempdir().unwrap();
     let scenario = long_run(dir.path(), 2);
-    // 8 KB: enough for the job, too little for job and events together.
+    // 4 KB: enough for the job, too little for job and events together.
     let script = r#"
         mkdir cache out
-        mount -t tmpfs -o size=8k none cache
+        mount -t tmpfs -o size=4k none cache
         set +e
         "$0" run "$1" --out out --no-report >first.out 2>first.err; echo $? >first.code
         set -e

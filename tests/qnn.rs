@@ -28,7 +28,8 @@ fn cache() -> Option<PathBuf> {
     let cache = set("BENCH_CACHE")
         .or_else(|| set("XDG_CACHE_HOME").map(|d| d.join("bench")))
         .or_else(|| set("HOME").map(|d| d.join(".cache").join("bench")))?;
-    let listed = Command::new(env!("CARGO_BIN_EXE_bench")).env("BENCH_CACHE", &cache).args(["runtimes", "list", "--format", "json"]).output();
+    let listed =
+        Command::new(env!("CARGO_BIN_EXE_bench")).env("BENCH_CACHE", &cache).args(["runtimes", "list", "--format", "json"]).output();
     let listed: Value = serde_json::from_slice(&listed.ok()?.stdout).ok()?;
     let ready = listed["backends"]["ort-qnn"].get("ready").is_some();
     if !ready {
@@ -57,9 +58,10 @@ fn standin(dir: &Path, mode: &str) -> PathBuf {
 fn scenario(dir: &Path, prompt: u32, matrix: &str, measure: &str) -> PathBuf {
     let geometry = root().join("scenarios/models/tiny-llama.toml");
     let text = format!(
-        "name = \"qnn\"\n[device]\nlocal = true\nsoc = \"SM8650\"\n[models.tiny-llama]\ncontext = 128\nchunk = 32\ngeometry = {geometry:?}\n\
+        "name = \"qnn\"\n[device]\nlocal = true\nsoc = \"SM8650\"\n[models.tiny-llama]\ncontext = 128\nchunk = 32\ngeometry = \"{}\"\n\
          [matrix]\nbackend = \"qnn\"\nmodel = \"tiny-llama\"\nquant = \"fp16\"\nprompt-tokens = {prompt}\ngen-tokens = 16\n{matrix}\n\
-         [measure]\nqueries = 1\nwarmup = {{ min = 1, max = 1 }}\ntimeout = \"60s\"\n{measure}\n[verify]\nreference = \"fp32\"\n"
+         [measure]\nqueries = 1\nwarmup = {{ min = 1, max = 1 }}\ntimeout = \"60s\"\n{measure}\n[verify]\nreference = \"fp32\"\n",
+        geometry.display()
     );
     let path = dir.join("qnn.toml");
     fs::write(&path, text).unwrap();
@@ -69,10 +71,21 @@ fn scenario(dir: &Path, prompt: u32, matrix: &str, measure: &str) -> PathBuf {
 const ONCE: &str = "repetitions = { min = 1, max = 1 }";
 
 fn measure(dir: &Path, cache: &Path, sdk: &Path, scenario: &Path, code: i32) -> PathBuf {
+    // A cache of its own, so that no other run is waited for, with the user's runtimes and artifacts in it.
+    fs::create_dir_all(dir.join("cache")).unwrap();
+    for part in ["runtimes", "artifacts"] {
+        fs::create_dir_all(cache.join(part)).unwrap();
+        std::os::unix::fs::symlink(cache.join(part), dir.join("cache").join(part)).unwrap();
+    }
     let mut command = bench(dir);
-    command.env("BENCH_CACHE", cache).env("QAIRT_SDK_ROOT", sdk);
+    command.env("QAIRT_SDK_ROOT", sdk);
     run(command.arg("run").arg(scenario).args(["--offline", "--no-report"])).expect(code);
     only_run(&dir.join("results"))
+}
+
+/// What is kept of a launch.
+fn logs(run: &Path, cell: &Row, launch: &str) -> PathBuf {
+    run.join("logs").join(&cell["device"]).join(&cell["cell"]).join(launch)
 }
 
 fn only(mut rows: Vec<Row>) -> Row {
@@ -105,7 +118,8 @@ fn figures_are_composed_of_the_standins_numbers_and_marked() {
     for column in ["ttft_method", "prefill_method", "decode_method"] {
         assert_eq!(cell[column], "composed", "{column}");
     }
-    let said = ["status", "stop", "device_class", "engine", "runtime_version", "chunk", "padded_prompt_tokens", "n_small"].map(|c| cell[c].as_str());
+    let said = ["status", "stop", "device_class", "engine", "runtime_version", "chunk", "padded_prompt_tokens", "n_small"]
+        .map(|c| cell[c].as_str());
     assert_eq!(said, ["ok", "until-ci", "emulator", "graph", "QAIRT v0.0.0.standin", "32", "96", "1"]);
     let checks = ["check_count", "check_tokens", "check_unit", "unit_found"].map(|c| cell[c].as_str());
     assert_eq!(checks, ["not-checkable", "not-checkable", "confirmed", "npu"]);
@@ -128,11 +142,12 @@ fn figures_are_composed_of_the_standins_numbers_and_marked() {
 
     // Operations of both graphs, from the profile pass alone: 30000 of 120000 cycles are a quarter.
     let layers = table(&run, "layers.csv");
-    let rows: Vec<_> = layers.iter().map(|r| ["phase", "name", "value", "value_unit", "share", "count", "method"].map(|c| r[c].as_str())).collect();
+    let rows: Vec<_> =
+        layers.iter().map(|r| ["phase", "name", "value", "value_unit", "share", "count", "method"].map(|c| r[c].as_str())).collect();
     assert_eq!(rows.len(), 6);
     assert_eq!(rows[1], ["prefill", "attention:OpId_21", "30000", "cycles", "0.25", "20", "qnn-detailed"]);
     assert_eq!(rows[5], ["decode", "feed_forward:OpId_27", "6000", "cycles", "0.75", "20", "qnn-detailed"]);
-    let profiled = fs::read_to_string(run.join("logs/local").join(&cell["cell"]).join("profile-0/launch.json")).unwrap();
+    let profiled = fs::read_to_string(logs(&run, &cell, "profile-000").join("launch.json")).unwrap();
     assert!(profiled.contains("detailed"));
 
     let ends: Vec<Value> = journal(&run).into_iter().filter(|e| e["event"] == "launch_end").collect();
@@ -149,7 +164,7 @@ fn a_performance_profile_reaches_the_tool() {
     assert_eq!((cell["status"].as_str(), cell["perf_profile"].as_str()), ("ok", "burst"));
     // One whole chunk: 6.4 ms.
     near(&cell, "ttft_ms", 6.4);
-    let logs = run.join("logs/local").join(&cell["cell"]).join("measure-0");
+    let logs = logs(&run, &cell, "measure-000");
     let record: Value = serde_json::from_slice(&fs::read(logs.join("launch.json")).unwrap()).unwrap();
     assert_eq!(record["parsed"]["notes"]["perf_profile"], "burst");
     // The stand-in writes into its profile what it read from the extension's configuration.
@@ -197,7 +212,7 @@ fn a_crash_after_whole_results_is_a_warning() {
         assert!(warnings.contains(&format!("{step}: qnn-net-run crashed at exit, after whole results")), "{warnings}");
     }
     // The agent's evidence keeps how the process really ended.
-    let done = run.join("logs/local").join(&cell["cell"]).join("measure-0/prefill/done.json");
+    let done = logs(&run, &cell, "measure-000").join("prefill/done.json");
     let done: Value = serde_json::from_slice(&fs::read(done).unwrap()).unwrap();
     assert_eq!(done["ended"]["signal"], 11);
 }

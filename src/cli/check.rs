@@ -37,7 +37,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         match args.format {
             Format::Json => all.push(json(path, &problems, cells)),
             Format::Human => {
-                eprint!("{}", problems.render(std::io::stderr().is_terminal()));
+                super::note(problems.render(std::io::stderr().is_terminal()).trim_end());
                 if let Some(cells) = cells {
                     super::print(&format!("{}: ok, {cells} cells\n", path.display()))?;
                 }

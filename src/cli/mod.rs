@@ -72,7 +72,7 @@ pub fn main() -> ExitCode {
         Ok(code) => code.into(),
         Err(error) => {
             let code = exit::of(&error);
-            eprintln!("error: {error:#}");
+            note(&format!("error: {error:#}"));
             code.into()
         }
     }
@@ -84,6 +84,14 @@ fn print(text: &str) -> anyhow::Result<()> {
     match std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(e.into()),
         _ => Ok(()),
+    }
+}
+
+/// Writes a text for people to standard error; a reader that has gone away is not an error.
+fn note(text: &str) {
+    use std::io::Write;
+    if !text.is_empty() {
+        let _ = writeln!(std::io::stderr(), "{text}");
     }
 }
 

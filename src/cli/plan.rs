@@ -36,7 +36,7 @@ pub fn facts(scenario: &Scenario) -> DeviceFacts {
 pub fn load(path: &std::path::Path, only: Option<&str>) -> anyhow::Result<(Scenario, Plan)> {
     let scenario = super::load(path).map_err(|problems| invalid(&problems))?;
     if !scenario.warnings.problems.is_empty() {
-        eprint!("{}", scenario.warnings.render(std::io::stderr().is_terminal()));
+        super::note(scenario.warnings.render(std::io::stderr().is_terminal()).trim_end());
     }
     let own = registry::commands(&scenario.commands);
     let mut plan = scenario.plan(&registry::with(&own), &facts(&scenario));
@@ -50,7 +50,7 @@ pub fn load(path: &std::path::Path, only: Option<&str>) -> anyhow::Result<(Scena
 }
 
 fn invalid(problems: &Problems) -> anyhow::Error {
-    eprint!("{}", problems.render(std::io::stderr().is_terminal()));
+    super::note(problems.render(std::io::stderr().is_terminal()).trim_end());
     let message = format!("{}: the scenario is invalid", problems.file);
     Failed { code: Code::Scenario, message }.into()
 }

@@ -64,11 +64,14 @@ pub struct Args {
 
 pub fn main(args: &Args) -> anyhow::Result<Code> {
     let cache = cache()?;
-    let (folder, plan) = match (&args.resume, &args.scenario) {
-        (Some(run), scenario) => resume(run, scenario.as_deref())?,
-        (None, Some(scenario)) => begin(scenario, args)?,
+    let (old, plan) = match (&args.resume, &args.scenario) {
+        (Some(run), scenario) => resume(run, scenario.as_deref()).map(|(folder, plan)| (Some(folder), plan))?,
+        (None, Some(scenario)) => (None, super::plan::load(scenario, args.only.as_deref())?.1),
         (None, None) => return Err(super::usage("name a scenario, or a run to --resume")),
     };
+    if plan.cells.is_empty() {
+        return Err(Failed { code: Code::Nothing, message: "the scenario has no cell".to_owned() }.into());
+    }
     let own = registry::commands(&plan.commands);
     let backends = registry::with(&own);
     let agent = own_program("bench-agent").ok_or_else(|| {
@@ -77,17 +80,19 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     })?;
     let device = Local::new(agent, cache.join("work"), plan.device.soc_model, plan.device.htp_arch);
     let installed = install(&cache, &plan, &backends, &device, args)?;
+    // Not before everything is there: a run folder in which nothing was tried helps nobody.
+    let folder = old.map_or_else(|| begin(&plan, args), Ok)?;
     let console = Console::new(args.format);
     let _alone = alone(&cache, &console)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let result = runtime.block_on(async {
         let (stop, cancel) = watch::channel(false);
         tokio::spawn(async move {
-            if tokio::signal::ctrl_c().await.is_ok() {
+            if asked_to_stop().await {
                 let _ = stop.send(true);
             }
             // The second Ctrl-C does not wait for the runner to end; the agent still ends it.
-            if tokio::signal::ctrl_c().await.is_ok() {
+            if asked_to_stop().await {
                 std::process::exit(Code::Interrupted as i32);
             }
         });
@@ -105,6 +110,18 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         run::run(setup).await
     });
     finish(args, &folder, &console, result)
+}
+
+/// Waits for Ctrl-C, or for the TERM of whoever manages the job; `false` where nobody can ask.
+async fn asked_to_stop() -> bool {
+    #[cfg(unix)]
+    if let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        return tokio::select! {
+            asked = tokio::signal::ctrl_c() => asked.is_ok(),
+            asked = terminate.recv() => asked.is_some(),
+        };
+    }
+    tokio::signal::ctrl_c().await.is_ok()
 }
 
 /// Waits until no other run measures on this device: two at once would measure each other.
@@ -160,17 +177,13 @@ fn finish(args: &Args, folder: &Folder, console: &Console, result: Result<Outcom
 }
 
 /// A new run folder with its plan.
-fn begin(scenario: &Path, args: &Args) -> anyhow::Result<(Folder, Plan)> {
-    let (_, plan) = super::plan::load(scenario, args.only.as_deref())?;
-    if plan.cells.is_empty() {
-        return Err(Failed { code: Code::Nothing, message: "the scenario has no cell".to_owned() }.into());
-    }
+fn begin(plan: &Plan, args: &Args) -> anyhow::Result<Folder> {
     let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
     let salt = python::short_hash(&[stamp.as_bytes(), &std::process::id().to_le_bytes(), &nanoseconds().to_le_bytes()]);
     let folder = Folder::create(args.out.join(format!("{stamp}-{}-{}", plan.name, &salt[..6])))?;
     let plan_file = folder.path.join("plan.toml");
     crate::results::folder::write_whole(&plan_file, plan.to_toml()?.as_bytes())?;
-    Ok((folder, plan))
+    Ok(folder)
 }
 
 fn nanoseconds() -> i128 {
@@ -206,7 +219,7 @@ fn install(cache: &Cache, plan: &Plan, backends: &[&dyn Backend], device: &Local
     if !consent(args.yes)? {
         return Ok(found);
     }
-    let say = |text: &str| eprintln!("{text}");
+    let say = |text: &str| super::note(text);
     python::Environment::install(cache, &say).map_err(unavailable)?;
     Ok(runtimes::find(cache, needs))
 }

@@ -64,13 +64,13 @@ pub fn main(args: Args) -> anyhow::Result<Code> {
                 if python::Environment::open(&cache).is_none() && !consent(yes)? {
                     return Err(Failed { code: Code::Unavailable, message: "nothing was installed".to_owned() }.into());
                 }
-                let say = |text: &str| eprintln!("{text}");
+                let say = |text: &str| super::note(text);
                 let environment = python::Environment::install(&cache, &say).map_err(unavailable)?;
                 super::print(&format!("{}\n", environment.interpreter.display()))?;
                 Ok(Code::Done)
             }
             "qairt" => {
-                let say = |text: &str| eprintln!("{text}");
+                let say = |text: &str| super::note(text);
                 let sdk = qairt::Sdk::install(&cache, accept_licence, from.as_deref(), version.as_deref(), &say).map_err(unavailable)?;
                 super::print(&format!("{}\n", sdk.root.display()))?;
                 Ok(Code::Done)
@@ -88,7 +88,7 @@ pub fn unavailable(error: impl std::error::Error) -> anyhow::Error {
 /// Names size and licences, and asks on a terminal. Elsewhere `--yes` is the answer (design 2b.16).
 pub fn consent(yes: bool) -> anyhow::Result<bool> {
     use std::io::{IsTerminal, Write};
-    eprintln!("the Python environment is missing: {}", python::NOTICE);
+    super::note(&format!("the Python environment is missing: {}", python::NOTICE));
     if yes {
         return Ok(true);
     }

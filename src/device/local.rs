@@ -96,6 +96,9 @@ impl Device for Local {
             }
         };
         let output = output.map_err(|e| DeviceError::Agent(e.to_string()))?;
+        // A full disk may have cost the command its events or the agent its evidence: neither is to blame.
+        room(out)?;
+        room(Path::new(&spec.cwd))?;
         let done = out.join("done.json");
         let bytes = fs::read(&done).map_err(|_| {
             let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
@@ -119,6 +122,14 @@ impl Device for Local {
     async fn remove(&self, folder: &str) {
         let _ = fs::remove_dir_all(folder);
     }
+}
+
+/// An error if the disk of a folder has no room for a few small files.
+fn room(folder: &Path) -> Result<(), DeviceError> {
+    let probe = folder.join("room.tmp");
+    let written = fs::write(&probe, [0; 32 << 10]);
+    let _ = fs::remove_file(&probe);
+    written.map_err(DeviceError::io(folder))
 }
 
 /// Ends the agent of a launch that a killed orchestrator left behind, and waits until it is gone. An agent that was itself

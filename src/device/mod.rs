@@ -37,7 +37,7 @@ impl DeviceError {
 
     /// The disk is full.
     pub fn disk_full(&self) -> bool {
-        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull)
+        matches!(self, Self::Io { source, .. } if matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
     }
 }
 

@@ -91,7 +91,8 @@ fn arguments(recipe: &Recipe, geometry: &Geometry) -> Value {
 
 /// Cache key of a recipe's result.
 pub fn key(recipe: &Recipe, geometry: &Geometry) -> String {
-    let mut parts: Vec<Vec<u8>> = vec![recipe.kind.clone().into_bytes(), arguments(recipe, geometry).to_string().into_bytes(), lock_hash().into_bytes()];
+    let mut parts: Vec<Vec<u8>> =
+        vec![recipe.kind.clone().into_bytes(), arguments(recipe, geometry).to_string().into_bytes(), lock_hash().into_bytes()];
     parts.extend(SCRIPTS.iter().map(|(_, text)| text.as_bytes().to_vec()));
     format!("{}-{}", recipe.kind, short_hash(&parts.iter().map(Vec::as_slice).collect::<Vec<_>>()))
 }
@@ -108,17 +109,18 @@ pub fn make(cache: &Cache, recipe: &Recipe, geometry: &Geometry) -> Result<Made,
     let started = Instant::now();
     let cached = folder.join("meta.json").is_file();
     if !cached {
-        build(cache, recipe, geometry, &root, &key)?;
+        build(cache, recipe, geometry, &root, &key, &lock)?;
     }
     let meta_path = folder.join("meta.json");
     let meta = fs::read(&meta_path).map_err(io_error(&meta_path))?;
-    let damaged = |e: serde_json::Error| PrepareError::Recipe { kind: recipe.kind.clone(), words: format!("meta.json: {e}"), log: meta_path.clone() };
+    let damaged =
+        |e: serde_json::Error| PrepareError::Recipe { kind: recipe.kind.clone(), words: format!("meta.json: {e}"), log: meta_path.clone() };
     let meta = serde_json::from_slice(&meta).map_err(damaged)?;
     let artifact = Artifact { files: list(&folder)?, meta };
     Ok(Made { key, folder, artifact, seconds: if cached { 0.0 } else { started.elapsed().as_secs_f64() }, cached })
 }
 
-fn build(cache: &Cache, recipe: &Recipe, geometry: &Geometry, root: &Path, key: &str) -> Result<(), PrepareError> {
+fn build(cache: &Cache, recipe: &Recipe, geometry: &Geometry, root: &Path, key: &str, lock: &File) -> Result<(), PrepareError> {
     let python = Environment::open(cache).ok_or_else(|| PrepareError::NoPython(recipe.kind.clone()))?;
     let part = root.join(format!("{key}.part"));
     if part.exists() {
@@ -138,7 +140,9 @@ fn build(cache: &Cache, recipe: &Recipe, geometry: &Geometry, root: &Path, key: 
     let failed = |words: String| PrepareError::Recipe { kind: recipe.kind.clone(), words, log: log.clone() };
     let mut command = Command::new(&python.interpreter);
     command.arg(scripts.join("make.py")).arg(&recipe.kind).arg(&args).arg(&out).current_dir(&part);
-    command.env("PYTHONDONTWRITEBYTECODE", "1").env("PYTHONNOUSERSITE", "1").stdin(Stdio::null());
+    command.env("PYTHONDONTWRITEBYTECODE", "1").env("PYTHONNOUSERSITE", "1");
+    // A lock belongs to the open file, which the recipe's program now shares: if we are killed, nobody touches its folder until it is gone.
+    command.stdin(Stdio::from(lock.try_clone().map_err(io_error(&log))?));
     let output = command.output().map_err(|e| failed(e.to_string()))?;
     fs::write(&log, [output.stdout, output.stderr.clone()].concat()).map_err(io_error(&log))?;
     if !output.status.success() {

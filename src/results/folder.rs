@@ -65,8 +65,9 @@ impl Folder {
 
     /// Opens an existing one.
     pub fn open(path: PathBuf) -> Result<Self, FolderError> {
-        if !path.join("journal.jsonl").is_file() {
-            return Err(FolderError::Damaged { path, message: "is not a run folder (it has no journal.jsonl)".to_owned() });
+        // The plan is its first file: a run that was killed before it wrote an event can be resumed too.
+        if !path.join("plan.toml").is_file() {
+            return Err(FolderError::Damaged { path, message: "is not a run folder (it has no plan.toml): start a new run".to_owned() });
         }
         Self::lock(path)
     }

@@ -90,8 +90,7 @@ impl Manifest {
     /// Writes it.
     pub fn write(&self, run: &Path) -> Result<(), FolderError> {
         let path = run.join(FILE);
-        let mut bytes =
-            serde_json::to_vec_pretty(self).map_err(|e| FolderError::Damaged { path: path.clone(), message: e.to_string() })?;
+        let mut bytes = serde_json::to_vec_pretty(self).map_err(|e| FolderError::Damaged { path: path.clone(), message: e.to_string() })?;
         bytes.push(b'\n');
         write_whole(&path, &bytes)
     }

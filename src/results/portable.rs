@@ -34,7 +34,11 @@ mod tests {
 
     #[test]
     fn the_innermost_place_wins() {
-        let places = Portable(vec![("/home/u/results/r1".into(), "${RUN}"), ("/home/u/.cache/bench".into(), "${CACHE}"), ("/home/u".into(), "${HOME}")]);
+        let places = Portable(vec![
+            ("/home/u/results/r1".into(), "${RUN}"),
+            ("/home/u/.cache/bench".into(), "${CACHE}"),
+            ("/home/u".into(), "${HOME}"),
+        ]);
         let text = places.text("in /home/u/results/r1/logs: /home/u/.cache/bench/x of /home/u, not /home/other");
         assert_eq!(text, "in ${RUN}/logs: ${CACHE}/x of ${HOME}, not /home/other");
     }

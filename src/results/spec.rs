@@ -6,7 +6,10 @@ use super::schema::{CELLS, METRICS, TABLES, Type};
 pub fn markdown() -> String {
     let mut lines = Vec::new();
     for table in TABLES {
-        lines.push(format!("### {}\n\nA row is {}.\n\n| column | type | may be empty | meaning |\n|---|---|---|---|", table.file, table.row));
+        lines.push(format!(
+            "### {}\n\nA row is {}.\n\n| column | type | may be empty | meaning |\n|---|---|---|---|",
+            table.file, table.row
+        ));
         for column in table.columns {
             let ty = match column.ty {
                 Type::Text => "text",

@@ -1,7 +1,7 @@
 //! A cell's row: medians over launches, with intervals. The unit of repetition is the launch: queries of one launch share its
 //! process, its memory layout and its warm-up, and are no independent samples.
 
-use bench_backend_api::{Axis, Check, FailureKind, Pass};
+use bench_backend_api::{Axis, FailureKind, Pass};
 
 use super::{
     launches::{Record, Recorded},
@@ -23,7 +23,10 @@ pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &R
     let mut row = Row::default();
     let cell = &planned.cell;
     row.set("format_version", FORMAT_VERSION).set("run", &manifest.run).set("device", &manifest.device.name);
-    row.maybe("device_class", manifest.cells.get(&planned.id).map(|c| c.device_class)).set("cell", &planned.id).set("backend", &cell.backend).set("model", &cell.model.name);
+    row.maybe("device_class", manifest.cells.get(&planned.id).map(|c| c.device_class))
+        .set("cell", &planned.id)
+        .set("backend", &cell.backend)
+        .set("model", &cell.model.name);
     row.set("quant", cell.quant).set("prompt_tokens", cell.workload.prompt_tokens()).set("gen_tokens", cell.workload.gen_tokens());
     row.set("unit_requested", cell.unit).set("context", cell.model.context).set("launch_context", "shell");
     for (axis, column) in [
@@ -38,8 +41,7 @@ pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &R
     }
     facts(&mut row, planned, manifest);
 
-    let all: Vec<&Record> =
-        recorded.launches.iter().map(|(_, r)| r).filter(|r| r.cell == planned.id && r.pass == Pass::Measure).collect();
+    let all: Vec<&Record> = recorded.launches.iter().map(|(_, r)| r).filter(|r| r.cell == planned.id && r.pass == Pass::Measure).collect();
     let good: Vec<&Record> = all.iter().copied().filter(|r| r.status == Status::Ok).collect();
     // An infrastructure failure says nothing about the cell; any other failed launch makes the whole cell's numbers doubtful.
     let bad = all.iter().copied().find(|r| r.status != Status::Ok && r.failure.as_ref().is_none_or(|f| f.kind != FailureKind::Infra));
@@ -91,11 +93,9 @@ fn facts(row: &mut Row, planned: &PlannedCell, manifest: &Manifest) {
 
 fn checks(row: &mut Row, all: &[&Record]) {
     let checks: Vec<_> = all.iter().filter_map(|r| r.checks.as_ref()).collect();
-    let columns: [(&'static str, fn(&bench_backend_api::Checks) -> Check); 3] =
-        [("check_count", |c| c.count), ("check_tokens", |c| c.tokens), ("check_unit", |c| c.unit)];
-    for (column, pick) in columns {
-        row.maybe(column, worst(checks.iter().map(|c| pick(c))));
-    }
+    row.maybe("check_count", worst(checks.iter().map(|c| c.count)));
+    row.maybe("check_tokens", worst(checks.iter().map(|c| c.tokens)));
+    row.maybe("check_unit", worst(checks.iter().map(|c| c.unit)));
     row.number("token_agreement", checks.iter().filter_map(|c| c.token_agreement).reduce(f64::min));
     row.maybe("unit_found", checks.iter().find_map(|c| c.unit_found.as_ref()));
 }

@@ -2,6 +2,7 @@
 //! after any crash.
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     fmt::Display,
     fs::{self, File},
@@ -15,6 +16,7 @@ use super::{
     folder::FolderError,
     launches::{self, Record, Recorded},
     manifest::Manifest,
+    portable::Portable,
     schema::{self, FORMAT_VERSION, METRICS, Table},
     summary::{self, COMPOSED},
 };
@@ -69,6 +71,7 @@ struct Writer {
     path: PathBuf,
     temporary: PathBuf,
     columns: Vec<String>,
+    portable: Portable,
     csv: csv::Writer<BufWriter<File>>,
 }
 impl Writer {
@@ -79,12 +82,17 @@ impl Writer {
         let columns = column_names(table);
         let mut csv = csv::Writer::from_writer(BufWriter::new(file));
         csv.write_record(&columns).map_err(|e| csv_error(&path, e))?;
-        Ok(Self { path, temporary, columns, csv })
+        Ok(Self { path, temporary, columns, portable: Portable::new(run), csv })
     }
     fn row(&mut self, row: &Row) -> Result<(), FolderError> {
         debug_assert!(row.0.keys().all(|k| self.columns.iter().any(|c| c == k)), "unknown column in {row:?}");
-        let values = self.columns.iter().map(|c| row.0.get(c.as_str()).map_or("", String::as_str));
-        self.csv.write_record(values).map_err(|e| csv_error(&self.path, e))
+        let values = self.columns.iter().map(|column| match (column.as_str(), row.0.get(column)) {
+            // The two columns that hold words of tools, and with them paths.
+            ("reason" | "warnings", Some(text)) => Cow::Owned(self.portable.text(text)),
+            (_, text) => Cow::Borrowed(text.map_or("", String::as_str)),
+        });
+        let values: Vec<Cow<'_, str>> = values.collect();
+        self.csv.write_record(values.iter().map(|v| v.as_bytes())).map_err(|e| csv_error(&self.path, e))
     }
     fn finish(mut self) -> Result<(), FolderError> {
         self.csv.flush().map_err(FolderError::io(&self.path))?;
@@ -114,6 +122,17 @@ pub fn column_names(table: &Table) -> Vec<String> {
 
 /// Writes every table of a run folder; also says what was recorded, and the status of each cell.
 pub fn write(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, Vec<(String, Status)>), FolderError> {
+    let written = write_all(run, plan, manifest);
+    if written.is_err() {
+        // On a full disk the room is needed for what comes after it.
+        for table in schema::TABLES {
+            let _ = fs::remove_file(run.join(format!("{}.tmp", table.file)));
+        }
+    }
+    written
+}
+
+fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, Vec<(String, Status)>), FolderError> {
     let recorded = launches::read(run, &manifest.device.name)?;
     let context = Context { plan, manifest };
     let mut samples = Writer::new(run, &schema::SAMPLES)?;
@@ -225,7 +244,7 @@ impl Context<'_> {
         row.number("load_ms", m.load_ms).set("load_state", "unknown").number("peak_mem_mb", m.peak_mem_mb);
         row.number("vm_hwm_mb", m.vm_hwm_mb).number("cpu_s", m.cpu_s);
         row.number("wall_ms", Some(done().map(|d| d.end_ns.saturating_sub(d.start_ns) as f64 / 1e6).sum()));
-        if let Some(last) = done().last() {
+        if let Some(last) = done().next_back() {
             row.maybe("exit_code", last.ended.code).maybe("signal", last.ended.signal);
         }
         if let Some(checks) = &record.checks {
@@ -266,7 +285,11 @@ impl Context<'_> {
             if let Some(planned) = planned {
                 row.set("backend", &planned.cell.backend);
             }
-            row.maybe("device_class", self.class(record)).set("graph", &layer.graph).set("phase", &layer.phase).set("index", layer.index).set("name", &layer.name);
+            row.maybe("device_class", self.class(record))
+                .set("graph", &layer.graph)
+                .set("phase", &layer.phase)
+                .set("index", layer.index)
+                .set("name", &layer.name);
             row.maybe("op_type", layer.op_type.as_ref()).maybe("unit", layer.unit.as_ref()).number("value", layer.value);
             row.set("value_unit", &layer.value_unit).maybe("count", layer.count).set("method", &layer.method);
             let sum = sums.get(&(layer.graph.as_str(), layer.phase.as_str())).copied().unwrap_or(0.0);
@@ -284,7 +307,9 @@ impl Context<'_> {
             let path = if single { dir.join("telemetry.csv") } else { dir.join(&step.name).join("telemetry.csv") };
             let Ok(mut reader) = csv::ReaderBuilder::new().flexible(true).from_path(&path) else { continue };
             for line in reader.records().filter_map(Result::ok) {
-                let (Some(t), Some(value)) = (line.get(0).and_then(|t| t.parse::<u64>().ok()), line.get(3).and_then(|v| v.parse::<f64>().ok())) else {
+                let (Some(t), Some(value)) =
+                    (line.get(0).and_then(|t| t.parse::<u64>().ok()), line.get(3).and_then(|v| v.parse::<f64>().ok()))
+                else {
                     continue;
                 };
                 let mut row = self.base(record);

@@ -10,8 +10,11 @@ use std::{
 use bench_agent::spec::{Done, Reason, Spec, VERSION, Watch};
 use bench_backend_api::{Captured, EVENTS_ENV, Ended, Evidence, Installed, Invocation, Program};
 
-/// Bytes kept of each output stream, of the events file and of every output file.
+/// Bytes kept of each output stream and of every output file.
 pub const OUTPUT_LIMIT: u64 = 64 << 20;
+
+/// Bytes that the events file may have: 150,000 tokens of a launch. A runner that writes more is ended.
+pub const EVENTS_LIMIT: u64 = 16 << 20;
 
 /// Time between TERM and KILL.
 const GRACE: Duration = Duration::from_secs(3);
@@ -52,7 +55,7 @@ pub fn spec(argv: Vec<String>, invocation: &Invocation, work: &str, out: &Path, 
         grace_ms: GRACE.as_millis() as u64,
         rate_hz,
         max_output_bytes: OUTPUT_LIMIT,
-        watch: vec![Watch { path: EVENTS.to_owned(), max_bytes: OUTPUT_LIMIT }],
+        watch: vec![Watch { path: EVENTS.to_owned(), max_bytes: EVENTS_LIMIT }],
         phase_file: Some(EVENTS.to_owned()),
     }
 }

@@ -46,6 +46,10 @@ fn ms(from: u64, to: u64) -> f64 {
     to.saturating_sub(from) as f64 / 1e6
 }
 
+fn all([p50, p90, p99]: [Option<f64>; 3]) -> Option<[f64; 3]> {
+    Some([p50?, p90?, p99?])
+}
+
 /// Metrics of one query.
 pub fn query_metrics(q: &Query) -> QueryMetrics {
     let mut m = QueryMetrics::default();
@@ -75,13 +79,9 @@ pub fn query_metrics(q: &Query) -> QueryMetrics {
     let gaps: Vec<f64> = q.tokens.windows(2).map(|w| ms(w[0].t_ns, w[1].t_ns)).collect();
     // Rule R5: two tokens with one time stamp came in one event, and a gap between events is then no gap between tokens.
     let merged = q.tokens.windows(2).any(|w| w[0].t_ns == w[1].t_ns);
-    let quantiles = [0.5, 0.9, 0.99].map(|p| stats::quantile(&gaps, p));
-    match quantiles {
-        [Some(a), Some(b), Some(c)] if !merged => m.itl_ms = Some([a, b, c]),
-        _ => {
-            let why = if merged { "several tokens in one event" } else { "one token only" };
-            m.lacks(&ITL, why);
-        }
+    m.itl_ms = all([0.5, 0.9, 0.99].map(|p| stats::quantile(&gaps, p))).filter(|_| !merged);
+    if m.itl_ms.is_none() {
+        m.lacks(&ITL, if merged { "several tokens in one event" } else { "one token only" });
     }
     let reported = |key: &str| q.reported.get(key).copied().filter(|v| *v > 0.0);
     m.reported_ttft_ms = reported("ttft_us").map(|us| us / 1e3);
@@ -142,7 +142,7 @@ pub fn launch_figures(parsed: &Parsed, workload: Workload, warmup: u32) -> Query
         prefill_tok_s: median(&|m| m.prefill_tok_s),
         decode_tok_s: median(&|m| m.decode_tok_s),
         tpot_ms: median(&|m| m.tpot_ms),
-        itl_ms: if let [Some(a), Some(b), Some(c)] = itl { Some([a, b, c]) } else { None },
+        itl_ms: all(itl),
         e2e_ms: median(&|m| m.e2e_ms),
         reported_ttft_ms: median(&|m| m.reported_ttft_ms),
         reported_prefill_tok_s: median(&|m| m.reported_prefill_tok_s),

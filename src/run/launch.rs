@@ -8,12 +8,13 @@ use std::{
 };
 
 use bench_backend_api::{
-    Backend, Captured, Cell, Check, Checks, Ended, Expected, Failure, FailureKind, Launch, ParseError, Parsed, Pass, Paths, Source, contradiction,
+    Backend, Captured, Cell, Check, Checks, Ended, Expected, Failure, FailureKind, Launch, ParseError, Parsed, Pass, Paths, Source,
+    contradiction,
 };
 use thiserror::Error;
 
 use super::{
-    capture::{self, EVENTS, OUTPUT_LIMIT},
+    capture::{self, EVENTS, EVENTS_LIMIT, OUTPUT_LIMIT},
     events::Status,
 };
 use crate::{
@@ -60,7 +61,13 @@ pub struct Request<'a> {
 }
 
 /// Runs one launch. `None` when it was cancelled: nothing is recorded and a resume repeats it.
-pub async fn run<D: Device>(device: &D, request: Request<'_>, dir: &Path, work_name: &str, cancel: Cancel) -> Result<Option<Record>, LaunchError> {
+pub async fn run<D: Device>(
+    device: &D,
+    request: Request<'_>,
+    dir: &Path,
+    work_name: &str,
+    cancel: Cancel,
+) -> Result<Option<Record>, LaunchError> {
     if dir.exists() {
         fs::remove_dir_all(dir).map_err(FolderError::io(dir))?;
     }
@@ -78,6 +85,8 @@ pub async fn run<D: Device>(device: &D, request: Request<'_>, dir: &Path, work_n
         Err(Problem::Device(e)) if e.disk_full() => return Err(LaunchError::DiskFull(e)),
         Err(Problem::Device(e)) => (Parsed::default(), None, Some(Failure::new(FailureKind::Infra, e.to_string()))),
     };
+    let mut parsed = parsed;
+    parsed.warnings.extend(odd(&steps));
     let failure = failure.map(|mut f| {
         if f.hint.is_none() {
             f.hint = request.backend.explain(&f);
@@ -104,6 +113,24 @@ pub async fn run<D: Device>(device: &D, request: Request<'_>, dir: &Path, work_n
     };
     record.save(dir)?;
     Ok(Some(record))
+}
+
+/// What the agent saw that does not make a launch fail, and that a reader of its numbers should know.
+fn odd(steps: &[StepRecord]) -> Vec<String> {
+    let mut words = Vec::new();
+    for done in steps.iter().filter_map(|s| s.done.as_ref()) {
+        if done.leftovers > 0 {
+            words.push(format!("{} processes were left running when the command ended, and were ended", done.leftovers));
+        }
+        if !done.survivors.is_empty() {
+            words.push(format!("KILL did not end the processes {:?}", done.survivors));
+        }
+        if done.truncated {
+            words.push("the middle of the output was not kept: there was too much of it".to_owned());
+        }
+        words.extend(done.write_error.iter().map(|e| format!("evidence is missing: {e}")));
+    }
+    words
 }
 
 /// What the steps of a launch left.
@@ -174,14 +201,16 @@ async fn steps<D: Device>(
         let spec = capture::spec(argv.clone(), &step.invocation, work, &out, request.timeout, request.rate_hz);
         let done = device.run(&spec, cancel.clone()).await;
         records.push(StepRecord { name: step.name.clone(), argv, done: done.as_ref().ok().cloned() });
-        let done = done?;
+        // First of all: an agent that is told to stop before it is up leaves no evidence, and nobody failed.
         if *cancel.borrow() {
             return Ok(None);
         }
+        let done = done?;
         let mut files = vec![EVENTS.to_owned()];
         files.extend(step.invocation.outputs.iter().cloned());
         for name in &files {
-            device.fetch(work, name, &out.join(capture::kept(name)), OUTPUT_LIMIT).await?;
+            let limit = if name == EVENTS { EVENTS_LIMIT } else { OUTPUT_LIMIT };
+            device.fetch(work, name, &out.join(capture::kept(name)), limit).await?;
         }
         let mut captured = capture::captured(&out, &files, &done);
         if captured.ended.code != Some(0)

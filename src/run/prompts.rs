@@ -52,7 +52,8 @@ pub fn from_artifact(folder: &Path, tokens: u32, gen_tokens: u32, queries: u32) 
     let prompts = load::<Prompt>(folder, "prompts.json")?;
     let reference = load::<Answer>(folder, "reference.json")?;
     let pick = |n: usize| n >= queries as usize;
-    let ids: Vec<Vec<u32>> = prompts.get(&tokens.to_string()).filter(|p| pick(p.len())).ok_or_else(missing)?.iter().map(|p| p.ids.clone()).collect();
+    let ids: Vec<Vec<u32>> =
+        prompts.get(&tokens.to_string()).filter(|p| pick(p.len())).ok_or_else(missing)?.iter().map(|p| p.ids.clone()).collect();
     let answers: Vec<Vec<u32>> = reference
         .get(&tokens.to_string())
         .filter(|p| pick(p.len()))

@@ -25,6 +25,7 @@ use crate::{
         journal::Journal,
         launches::{self, Record, Recorded},
         manifest::{CellFacts, Manifest, ScenarioRef, Tool, host_state},
+        portable::Portable,
         schema::FORMAT_VERSION,
         tables,
     },
@@ -156,7 +157,8 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
         unavailable: session.unavailable,
         interrupted: session.interrupted,
     };
-    manifest.warnings = recorded.warnings;
+    let places = Portable::new(&run);
+    manifest.warnings = recorded.warnings.iter().map(|w| places.text(w)).collect();
     if !outcome.interrupted {
         manifest.finished_utc = Some(crate::utc_now());
         let Outcome { ok, failed, skipped, unverified, .. } = outcome;
@@ -270,6 +272,12 @@ impl<D: Device> Session<'_, D> {
 
     async fn measure(&mut self, ready: &BTreeMap<usize, ReadyCell>, before: &Recorded) -> Result<(), RunError> {
         let plan = self.setup.plan;
+        if *self.setup.cancel.borrow() {
+            // While something was being made: what is not ready was not tried.
+            self.interrupted = true;
+            self.recorder.say(&Event::Interrupted { by: "the user".to_owned() });
+            return Ok(());
+        }
         let mut progress: BTreeMap<usize, Progress> = ready.keys().map(|place| (*place, Progress::default())).collect();
         let done = self.replay(before, &mut progress);
         let started = Instant::now();
@@ -287,10 +295,13 @@ impl<D: Device> Session<'_, D> {
                     break;
                 }
                 block = Some(scheduled.block);
-                let launches = schedule.iter().filter(|s| s.block == scheduled.block && progress.get(&s.cell).is_some_and(|p| p.stop.is_none()));
+                let launches =
+                    schedule.iter().filter(|s| s.block == scheduled.block && progress.get(&s.cell).is_some_and(|p| p.stop.is_none()));
                 self.recorder.say(&Event::BlockBegin { block: scheduled.block, launches: launches.count() });
             }
-            let Some(record) = self.launch(&ready[&scheduled.cell], scheduled.cell, Pass::Measure, scheduled.launch, scheduled.block).await? else {
+            let Some(record) =
+                self.launch(&ready[&scheduled.cell], scheduled.cell, Pass::Measure, scheduled.launch, scheduled.block).await?
+            else {
                 self.interrupted = true;
                 self.recorder.say(&Event::Interrupted { by: "the user".to_owned() });
                 self.stop_all(&mut progress, "interrupted");

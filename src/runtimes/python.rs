@@ -127,15 +127,20 @@ impl Environment {
         let requirements = parent.join("requirements.lock");
         fs::write(&requirements, LOCK).map_err(io_error(&requirements))?;
         say(&format!("making a virtual environment with Python {version}"));
-        run("python3 -m venv", Command::new(&python).args(["-m", "venv"]).arg(&folder), &log)?;
+        run("python3 -m venv", Command::new(&python).args(["-m", "venv"]).arg(&folder), &lock, &log)?;
         say("installing the pinned packages (hash-checked)");
         let mut pip = Command::new(folder.join("bin").join("python3"));
-        pip.args(["-m", "pip", "install", "--require-hashes", "--no-input", "--no-compile", "--only-binary", ":all:", "-r"]).arg(&requirements);
+        pip.args(["-m", "pip", "install", "--require-hashes", "--no-input", "--no-compile", "--only-binary", ":all:", "-r"])
+            .arg(&requirements);
         pip.env("PIP_DISABLE_PIP_VERSION_CHECK", "1");
-        run("pip install", &mut pip, &log)?;
+        run("pip install", &mut pip, &lock, &log)?;
         let marker = folder.join(MARKER);
         fs::write(&marker, &version).map_err(io_error(&marker))?;
-        Self::open(cache).ok_or_else(|| InstallError::Command { what: "the install", words: "the environment is not complete".to_owned(), log })
+        Self::open(cache).ok_or_else(|| InstallError::Command {
+            what: "the install",
+            words: "the environment is not complete".to_owned(),
+            log,
+        })
     }
 }
 
@@ -156,9 +161,10 @@ fn interpreter() -> Result<(PathBuf, String), InstallError> {
     Err(InstallError::NoPython(if seen.is_empty() { "none found".to_owned() } else { seen.join(", ") }))
 }
 
-fn run(what: &'static str, command: &mut Command, log: &Path) -> Result<(), InstallError> {
+/// Runs a command that shares the lock, which belongs to the open file: if we are killed, the next install waits until it is gone.
+fn run(what: &'static str, command: &mut Command, lock: &File, log: &Path) -> Result<(), InstallError> {
     let failed = |words: String| InstallError::Command { what, words, log: log.to_path_buf() };
-    let output = command.stdin(Stdio::null()).output().map_err(|e| failed(e.to_string()))?;
+    let output = command.stdin(Stdio::from(lock.try_clone().map_err(io_error(log))?)).output().map_err(|e| failed(e.to_string()))?;
     let text = [output.stdout, output.stderr].concat();
     fs::write(log, &text).map_err(io_error(log))?;
     if output.status.success() {

@@ -42,7 +42,9 @@ pub enum QairtError {
         page: String,
     },
     /// The archive could not be fetched.
-    #[error("could not fetch {url}: {words}\nfetch it by hand from {page}, then run `bench runtimes install qairt --accept-licence --from FILE.zip`")]
+    #[error(
+        "could not fetch {url}: {words}\nfetch it by hand from {page}, then run `bench runtimes install qairt --accept-licence --from FILE.zip`"
+    )]
     Fetch {
         /// Address.
         url: String,
@@ -105,7 +107,13 @@ impl Sdk {
     }
 
     /// Installs the public archive, or one that the user has, into the cache.
-    pub fn install(cache: &Cache, accepted: bool, from: Option<&Path>, version: Option<&str>, say: &dyn Fn(&str)) -> Result<Self, QairtError> {
+    pub fn install(
+        cache: &Cache,
+        accepted: bool,
+        from: Option<&Path>,
+        version: Option<&str>,
+        say: &dyn Fn(&str),
+    ) -> Result<Self, QairtError> {
         let data = data();
         if !accepted {
             return Err(QairtError::Licence { page: data.archive.page });
@@ -116,6 +124,10 @@ impl Sdk {
             move |source| QairtError::Io { path, source }
         };
         fs::create_dir_all(&parent).map_err(io_error(&parent))?;
+        // Two at once wait for each other.
+        let lock_path = parent.join("qairt.lock");
+        let lock = fs::File::create(&lock_path).map_err(io_error(&lock_path))?;
+        lock.lock().map_err(io_error(&lock_path))?;
         let archive = if let Some(file) = from {
             file.to_path_buf()
         } else {
@@ -123,34 +135,43 @@ impl Sdk {
             let url = format!("{}/{}", data.archive.host, data.archive.path.replace("{version}", version));
             let to = parent.join(format!("qairt-{version}.zip.part"));
             say(&format!("fetching {url} (over 1 GB)"));
-            fetch(&url, &to).map_err(|words| QairtError::Fetch { url, words, page: data.archive.page })?;
+            if let Err(words) = fetch(&url, &to) {
+                let _ = fs::remove_file(&to);
+                return Err(QairtError::Fetch { url, words, page: data.archive.page });
+            }
             to
         };
         say("unpacking");
         let unpacked = parent.join("qairt.part");
         let _ = fs::remove_dir_all(&unpacked);
-        let bad = |words: String| QairtError::Archive { archive: archive.clone(), words };
-        unpack(&archive, &unpacked).map_err(bad)?;
-        // The archive holds qairt/<version>/{bin,lib,...}; a repacked one may hold {bin,lib} directly.
-        let root = [unpacked.clone()]
-            .into_iter()
-            .chain(subfolders(&unpacked))
-            .chain(subfolders(&unpacked).into_iter().flat_map(|d| subfolders(&d)))
-            .find(|d| Self::open(d).is_some())
-            .ok_or_else(|| bad("holds no QAIRT SDK (no folder with bin or lib)".to_owned()))?;
-        let home = parent.join("qairt");
-        let _ = fs::remove_dir_all(&home);
-        fs::rename(&root, &home).map_err(io_error(&home))?;
+        let installed = Self::unpack(&archive, &unpacked, &parent.join("qairt"));
         let _ = fs::remove_dir_all(&unpacked);
         if from.is_none() {
             let _ = fs::remove_file(&archive);
         }
-        Self::open(&home).ok_or_else(|| bad("holds no QAIRT SDK".to_owned()))
+        installed
+    }
+
+    /// Unpacks an archive and puts its SDK in the place of the one that is there, if it holds one.
+    fn unpack(archive: &Path, unpacked: &Path, home: &Path) -> Result<Self, QairtError> {
+        let bad = |words: String| QairtError::Archive { archive: archive.to_path_buf(), words };
+        unpack(archive, unpacked).map_err(bad)?;
+        // The archive holds qairt/<version>/{bin,lib,...}; a repacked one may hold {bin,lib} directly.
+        let root = [unpacked.to_path_buf()]
+            .into_iter()
+            .chain(subfolders(unpacked))
+            .chain(subfolders(unpacked).into_iter().flat_map(|d| subfolders(&d)))
+            .find(|d| Self::open(d).is_some())
+            .ok_or_else(|| bad("holds no QAIRT SDK (no folder with bin or lib)".to_owned()))?;
+        let _ = fs::remove_dir_all(home);
+        fs::rename(&root, home).map_err(|source| QairtError::Io { path: home.to_path_buf(), source })?;
+        Self::open(home).ok_or_else(|| bad("holds no QAIRT SDK".to_owned()))
     }
 }
 
 fn subfolders(path: &Path) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = fs::read_dir(path).into_iter().flatten().filter_map(Result::ok).map(|e| e.path()).filter(|p| p.is_dir()).collect();
+    let mut found: Vec<PathBuf> =
+        fs::read_dir(path).into_iter().flatten().filter_map(Result::ok).map(|e| e.path()).filter(|p| p.is_dir()).collect();
     found.sort();
     found
 }

@@ -6,11 +6,10 @@
 //! Nothing assumes a normal distribution: run times have a hard floor and a long tail. Hence medians, median absolute deviations,
 //! and intervals from resampling or from order statistics.
 //!
-//! The intervals take the values as independent draws. The queries of one launch share its process, its heap layout and its temperature;
-//! where launches differ more than queries do, a pooled interval is too narrow. [`launch_effect`] measures that, so that a report can say it.
+//! The intervals take the values as independent draws. The queries of one launch are not: they share its process, its heap layout and its
+//! temperature. So whoever calls gives one value a launch, the median of its warm queries.
 
 mod interval;
-mod launches;
 mod location;
 mod outliers;
 mod ratio;
@@ -23,10 +22,9 @@ mod summary;
 mod reference;
 
 pub use interval::{Interval, Method, interval, interval_at};
-pub use launches::launch_effect;
 pub use location::{mad, mean, median, quantile, relative_spread, standard_deviation};
 pub use outliers::{OUTLIER_LIMIT, outliers};
-pub use ratio::{Ratio, ratio_of_medians};
+pub use ratio::{Ends, FEWEST_FOR_RATIO, Ratio, ratio_of_medians};
 pub use resample::RESAMPLES;
 pub use stability::{STABLE_SPREAD, Stability, stability};
 pub use stopping::{checkpoints, reached};

@@ -56,7 +56,7 @@ if variant == "garbage":
     os.write(out, bytes(range(256)) * 8 + b"\n{]\nnull\n[1,2]\n\"event\"\n")
     sys.exit(0)
 if variant == "garbage-lines":
-    flood(out, b"x\n", 24 << 20)
+    flood(out, b"x\n", 6 << 20)
     sys.exit(0)
 if variant == "no-events":
     print("all is well")

@@ -52,6 +52,10 @@ pub fn check_count(expected: &Expected, parsed: &Parsed) -> (Check, Vec<String>)
     if parsed.queries.len() != expected.queries as usize {
         reasons.push(format!("{} queries asked, {} answered", expected.queries, parsed.queries.len()));
     }
+    // The reference tokens and the discarded query are found by number.
+    if let Some(q) = parsed.queries.iter().find(|q| q.query >= expected.queries) {
+        reasons.push(format!("queries 0 to {} asked, query {} answered", expected.queries.saturating_sub(1), q.query));
+    }
     for q in &parsed.queries {
         for (what, got) in [("submitted", q.prompt_tokens), ("reported by the runtime", q.prompt_tokens_reported)] {
             if let Some(n) = got.filter(|n| *n != expected.prompt_tokens) {

@@ -1,6 +1,6 @@
 //! Reads the runner protocol: the file named by `BENCH_EVENTS` of our own runners and of users' programs.
 
-use bench_runner_protocol::{ErrorKind, Event, Finish, Unit, parse_events};
+use bench_runner_protocol::{ErrorKind, Event, Finish, MAX_WARNINGS, Unit, parse_events};
 
 use crate::{
     captured::Captured,
@@ -9,6 +9,9 @@ use crate::{
 
 /// Message of a run that left no event at all.
 pub const NO_EVENTS: &str = "the runner printed no event";
+
+/// The most that repeated notes of one key grow to, in bytes.
+const MAX_NOTE: usize = 16 << 10;
 
 /// What the events of a launch say. How the process ended is judged by the caller.
 pub fn parsed_from_events(captured: &Captured) -> Result<Parsed, ParseError> {
@@ -50,7 +53,12 @@ pub fn parsed_from_events(captured: &Captured) -> Result<Parsed, ParseError> {
             }
             Event::Note { key, value, .. } => {
                 // One note a graph is usual: they stand beside each other.
-                parsed.notes.entry(key).and_modify(|old| old.extend(["; ", &value])).or_insert(value);
+                let more = |old: &mut String| {
+                    if old.len() + value.len() < MAX_NOTE {
+                        old.extend(["; ", &value]);
+                    }
+                };
+                parsed.notes.entry(key).and_modify(more).or_insert_with(|| value.clone());
             }
             Event::Error { kind, message, .. } => {
                 let kind = match kind {
@@ -95,7 +103,11 @@ fn finish_word(finish: Finish) -> String {
 fn find(parsed: &mut Parsed, query: u32) -> Option<&mut Query> {
     let found = parsed.queries.iter().position(|q| q.query == query);
     if found.is_none() {
-        parsed.warnings.push(format!("an event of query {query}, which never began"));
+        let warning = format!("an event of query {query}, which never began");
+        // One for each query is enough, and a file of garbage names no end of them.
+        if parsed.warnings.len() < 2 * MAX_WARNINGS && !parsed.warnings.contains(&warning) {
+            parsed.warnings.push(warning);
+        }
     }
     found.map(|i| &mut parsed.queries[i])
 }

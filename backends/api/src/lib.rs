@@ -15,11 +15,11 @@ mod measurement;
 mod reader;
 pub mod text;
 
-pub use bench_runner_protocol::EVENTS_ENV;
 pub use backend::{
     Artifact, Availability, AxisFit, Backend, Description, DeviceFacts, Found, Installed, Invocation, Launch, Need, Paths, Program, Recipe,
     Source, StagedFile, Step,
 };
+pub use bench_runner_protocol::EVENTS_ENV;
 pub use captured::{Captured, Ended, Evidence};
 pub use cell::{Axis, Cell, DeviceClass, Geometry, Model, Pass, Quant, Setting, Unit, Workload};
 pub use checks::{Check, Checks, Expected, check_count, check_tokens, contradiction};

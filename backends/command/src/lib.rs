@@ -79,7 +79,8 @@ impl Backend for CommandBackend {
     fn steps(&self, _: &Launch<'_>, _: &Paths) -> Vec<Step> {
         let mut args: Vec<String> = self.command.iter().skip(1).cloned().collect();
         args.push(JOB_FILE.to_owned());
-        let invocation = Invocation { program: Program::Need(self.need()), args, env: std::collections::BTreeMap::new(), outputs: Vec::new() };
+        let invocation =
+            Invocation { program: Program::Need(self.need()), args, env: std::collections::BTreeMap::new(), outputs: Vec::new() };
         vec![Step { name: "query".to_owned(), invocation }]
     }
 

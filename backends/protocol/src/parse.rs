@@ -8,30 +8,45 @@ use crate::{Event, VERSION};
 /// The longest line that is read, in bytes. An event has a few hundred.
 pub const MAX_LINE: usize = 64 * 1024;
 
-/// The events of the file, and what could not be understood, each with the number of its line.
+/// The most warnings that are given in words: a file of garbage has millions.
+pub const MAX_WARNINGS: usize = 20;
+
+/// The events of the file, and what could not be understood, each with the number of its line (the first [`MAX_WARNINGS`], then how many
+/// more there are).
 ///
 /// An unknown event, a line that is no event and a line over [`MAX_LINE`] are skipped. A last line without its end (the process
 /// died while writing it) is dropped. No input makes this panic.
 pub fn parse_events(bytes: &[u8]) -> (Vec<Event>, Vec<String>) {
     let (mut events, mut warnings) = (Vec::new(), Vec::new());
+    let mut unsaid = 0_usize;
+    let mut warn = |warning: String| {
+        if warnings.len() < MAX_WARNINGS {
+            warnings.push(warning);
+        } else {
+            unsaid += 1;
+        }
+    };
     let mut rest = bytes;
     let mut number = 0;
     while !rest.is_empty() {
         number += 1;
         let Some(end) = rest.iter().position(|b| *b == b'\n') else {
-            warnings.push(format!("line {number}: unfinished, dropped ({} bytes)", rest.len()));
+            warn(format!("line {number}: unfinished, dropped ({} bytes)", rest.len()));
             break;
         };
         let (line, tail) = rest.split_at(end);
         rest = &tail[1..];
         if line.len() > MAX_LINE {
-            warnings.push(format!("line {number}: longer than {MAX_LINE} bytes, skipped"));
+            warn(format!("line {number}: longer than {MAX_LINE} bytes, skipped"));
         } else if !line.trim_ascii().is_empty() {
             match parse_line(line) {
                 Ok(event) => events.push(event),
-                Err(problem) => warnings.push(format!("line {number}: {problem}")),
+                Err(problem) => warn(format!("line {number}: {problem}")),
             }
         }
+    }
+    if unsaid > 0 {
+        warnings.push(format!("{unsaid} more of this kind"));
     }
     (events, warnings)
 }
@@ -141,6 +156,13 @@ mod tests {
         for (warning, start) in warnings.iter().zip(starts) {
             assert!(warning.starts_with(start), "{warning}");
         }
+    }
+
+    #[test]
+    fn a_file_of_garbage_is_told_in_a_few_words() {
+        let (events, warnings) = parse_events(&b"x\n".repeat(1000));
+        assert_eq!((events.len(), warnings.len()), (0, MAX_WARNINGS + 1));
+        assert_eq!(warnings[MAX_WARNINGS], "980 more of this kind");
     }
 
     #[test]

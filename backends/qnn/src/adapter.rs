@@ -143,10 +143,14 @@ impl Backend for Qnn {
         if let Some(profile) = launch.cell.asked(Axis::PerfProfile) {
             let extensions = launch.installed.path(&extensions());
             if extensions.is_empty() {
-                let message = format!("perf-profile = {profile}: without libQnnHtpNetRunExtensions.so the tool would run without it and not say so");
+                let message =
+                    format!("perf-profile = {profile}: without libQnnHtpNetRunExtensions.so the tool would run without it and not say so");
                 return Err(Failure::new(FailureKind::Usage, message));
             }
-            files.push(bytes(CONFIG, json(&json!({"backend_extensions": {"shared_library_path": extensions, "config_file_path": EXTENSION}}))));
+            files.push(bytes(
+                CONFIG,
+                json(&json!({"backend_extensions": {"shared_library_path": extensions, "config_file_path": EXTENSION}})),
+            ));
             let core = json!({"core_id": 0, "perf_profile": profile, "rpc_control_latency": RPC_CONTROL_LATENCY});
             let device = json!({"device_id": 0, "dsp_arch": format!("v{}", launch.device.htp_arch), "cores": [core]});
             files.push(bytes(EXTENSION, json(&json!({"devices": [device]}))));
@@ -214,7 +218,8 @@ impl Backend for Qnn {
 
     fn verify(&self, _: &Cell, _: &Expected, parsed: &Parsed, captured: &Captured) -> Checks {
         let mapped = captured.evidence.mapped.iter().any(|l| l.contains("libQnnHtp"));
-        let mut reasons = vec!["no token loop: qnn-net-run times whole graphs, so that there are no tokens to count or to compare".to_owned()];
+        let mut reasons =
+            vec!["no token loop: qnn-net-run times whole graphs, so that there are no tokens to count or to compare".to_owned()];
         if !mapped {
             reasons.push("libQnnHtp.so was not seen in the process".to_owned());
         }
@@ -282,7 +287,8 @@ fn has_results(graph: &Graph, captured: &Captured, prefix: &str) -> bool {
 fn run_of(graph: &Graph, captured: &Captured, parsed: &mut Parsed) -> Option<Failure> {
     let prefix = format!("{}/", graph.step);
     let text = words(captured, &prefix);
-    let reading = QnnReader.read(&[SourceFile { name: format!("{prefix}stdout.txt"), bytes: text.clone().into_bytes() }]).unwrap_or_default();
+    let reading =
+        QnnReader.read(&[SourceFile { name: format!("{prefix}stdout.txt"), bytes: text.clone().into_bytes() }]).unwrap_or_default();
     let version = text.lines().find_map(|l| l.strip_prefix("qnn-net-run build version:").or_else(|| l.strip_prefix("QNN SDK")));
     if let Some(version) = version {
         parsed.notes.insert("runtime_version".to_owned(), format!("QAIRT {}", version.trim()));

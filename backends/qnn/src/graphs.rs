@@ -95,7 +95,8 @@ pub fn from_artifact(artifact: &Artifact) -> Result<Vec<Graph>, Failure> {
     }
     for (i, graph) in graphs.iter().enumerate() {
         if graphs[..i].iter().any(|g| g.binary == graph.binary) {
-            let message = format!("{} holds more than one graph: qnn-net-run would run all of them; give each graph its own binary", graph.binary);
+            let message =
+                format!("{} holds more than one graph: qnn-net-run would run all of them; give each graph its own binary", graph.binary);
             return Err(usage(message));
         }
     }
@@ -121,13 +122,16 @@ fn graph(name: &str, value: &Value, artifact: &Artifact) -> Result<Graph, Failur
     }
     let sizes = |key: &str| -> Result<Vec<(String, u64)>, Failure> {
         let tensors = value.get(key).and_then(Value::as_object).into_iter().flatten();
-        tensors.map(|(name, tensor)| Ok((name.clone(), bytes_of(tensor).ok_or_else(|| bad(&format!("{name}: no usable dtype and shape")))?))).collect()
+        tensors
+            .map(|(name, tensor)| Ok((name.clone(), bytes_of(tensor).ok_or_else(|| bad(&format!("{name}: no usable dtype and shape")))?)))
+            .collect()
     };
     let inputs = sizes("inputs")?;
     if inputs.is_empty() {
         return Err(bad("no `inputs`"));
     }
-    if let Some((name, _)) = inputs.iter().find(|(name, _)| name.is_empty() || name.contains(|c: char| c.is_whitespace() || c.is_control())) {
+    if let Some((name, _)) = inputs.iter().find(|(name, _)| name.is_empty() || name.contains(|c: char| c.is_whitespace() || c.is_control()))
+    {
         return Err(bad(&format!("an input list can't hold the name {name:?}")));
     }
     let output = sizes("outputs")?.into_iter().filter(|(name, _)| !name.contains('/')).min_by_key(|(_, size)| *size).map(|(name, _)| name);
@@ -196,8 +200,10 @@ mod tests {
 
     #[test]
     fn a_made_artifact_has_two_graphs() {
-        let artifact =
-            artifact(&json!({"prefill": described(32, "prefill.bin"), "decode": described(1, "decode.bin")}), &["prefill.bin", "decode.bin"]);
+        let artifact = artifact(
+            &json!({"prefill": described(32, "prefill.bin"), "decode": described(1, "decode.bin")}),
+            &["prefill.bin", "decode.bin"],
+        );
         let graphs = from_artifact(&artifact).unwrap();
         let said: Vec<_> = graphs.iter().map(|g| (g.step.as_str(), g.part, g.parts, g.tokens)).collect();
         assert_eq!(said, [("prefill", 1, 1, 32), ("decode", 1, 1, 1)]);

@@ -94,10 +94,13 @@ impl AdbError {
         matches!(self, Self::Lost { .. } | Self::TimedOut { .. } | Self::NoServer { .. })
     }
 
-    /// The device's storage is full.
+    /// The device's storage or this machine's disk is full.
     pub fn disk_full(&self) -> bool {
         match self {
-            Self::Remote { said, .. } | Self::Refused { said, .. } => said.contains("No space left on device"),
+            Self::Remote { said, .. } | Self::Refused { said, .. } => {
+                said.contains("No space left on device") || said.contains("Disk quota exceeded")
+            }
+            Self::Host { source, .. } => matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded),
             _ => false,
         }
     }

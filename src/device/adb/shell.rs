@@ -110,6 +110,7 @@ async fn read_v2(mut stream: Stream, serial: &str, during: &str, limit: u64) -> 
     stream.write_all(&[CLOSE_STDIN, 0, 0, 0, 0]).await.map_err(lost(serial, during))?;
     let mut reader = BufReader::with_capacity(1 << 16, stream);
     let mut output = Output::default();
+    let mut total = 0;
     loop {
         // An end without an exit packet: the device, its daemon or the server went away.
         let kind = reader.read_u8().await.map_err(lost(serial, during))?;
@@ -123,14 +124,16 @@ async fn read_v2(mut stream: Stream, serial: &str, during: &str, limit: u64) -> 
             ERR => &mut output.stderr,
             _ => return Err(odd(during, format_args!("packet {kind} of {length} bytes"))),
         };
-        let before = to.len();
-        // No room is made on a length alone: a hostile one costs nothing.
-        (&mut reader).take(u64::from(length)).read_to_end(to).await.map_err(lost(serial, during))?;
-        if to.len() - before < length as usize {
-            return Err(lost(serial, during)(std::io::ErrorKind::UnexpectedEof.into()));
-        }
-        if (output.stdout.len() + output.stderr.len()) as u64 > limit {
-            return Err(AdbError::TooMuch { what: during.to_owned(), limit });
+        // Room grows with what comes, never with a length alone: a hostile one costs nothing.
+        let left = limit.saturating_sub(total);
+        let taken = (&mut reader).take(u64::from(length).min(left)).read_to_end(to).await.map_err(lost(serial, during))? as u64;
+        total += taken;
+        if taken < u64::from(length) {
+            return Err(if taken == left {
+                AdbError::TooMuch { what: during.to_owned(), limit }
+            } else {
+                lost(serial, during)(std::io::ErrorKind::UnexpectedEof.into())
+            });
         }
     }
 }
@@ -150,13 +153,13 @@ async fn read_merged(mut stream: Stream, serial: &str, during: &str, limit: u64,
 /// Where the command's own output ends, and its status.
 fn trailer(bytes: &[u8], marker: &str) -> Option<(usize, u8)> {
     let tail_start = bytes.len().saturating_sub(marker.len() + 6);
-    let tail = std::str::from_utf8(bytes.get(tail_start..)?).map_or_else(|e| String::from_utf8_lossy(&bytes[tail_start + e.valid_up_to()..]), Into::into);
+    let tail = String::from_utf8_lossy(&bytes[tail_start..]);
     let at = tail.find(marker)?;
     let status = tail[at + marker.len()..].strip_suffix('\n')?.parse().ok()?;
     let length = tail.len() - at;
     let end = bytes.len() - length;
     // The line break that `echo` puts before the marker.
-    (end > 0 && bytes[end - 1] == b'\n').then_some((end - 1, status))
+    (end > 0 && bytes[end - 1] == b'\n').then(|| (end - 1, status))
 }
 
 #[cfg(test)]

@@ -26,35 +26,40 @@ pub struct Bar {
     pub interval: Option<(f64, f64)>,
     /// Figure at the right, as in the tables.
     pub figure: String,
-    /// Begins a new group: a gap stands before it.
-    pub new_group: bool,
+    /// Begins a new group: its heading stands above the row, or a gap where it is empty.
+    pub heading: Option<String>,
 }
 
 const WIDTH: u32 = 580;
-const ROW: u32 = 25;
+const ROW: u32 = 22;
 const GAP: u32 = 8;
+const HEADING: u32 = 24;
 /// What fits at the left.
-const LABEL_CHARS: usize = 30;
+const LABEL_CHARS: usize = 36;
 
 /// Draws the bars on one axis, which begins at zero.
 pub fn bars(rows: &[Bar], axis_title: &str, name: &str) -> Result<String, ReportError> {
     let longest = rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0).min(LABEL_CHARS) as u32;
+    let headings = rows.iter().filter_map(|row| row.heading.as_ref()).map(|heading| heading.chars().count()).max().unwrap_or(0) as u32;
     let figures = rows.iter().map(|row| row.figure.chars().count()).max().unwrap_or(0) as u32;
-    let margin = Margin { left: 18 + longest * 7, right: 16 + figures * 13 / 2, top: 6, bottom: 44 };
+    let margin = Margin { left: (18 + longest * 7).max(12 + headings * 6), right: 16 + figures * 13 / 2, top: 6, bottom: 44 };
     let most = rows.iter().map(|row| row.interval.map_or(row.value, |(_, hi)| hi.max(row.value))).fold(0.0, f64::max);
     let x = Axis::from_zero(most, 4, axis_title);
-    let gaps = rows.iter().skip(1).filter(|row| row.new_group).count() as u32;
-    let inside = rows.len() as u32 * ROW + gaps * GAP;
+    let above = |row: &Bar| row.heading.as_ref().map_or(0, |heading| if heading.is_empty() { GAP } else { HEADING });
+    let inside = rows.iter().map(|row| ROW + above(row)).sum::<u32>();
     svg(WIDTH, margin.top + inside + margin.bottom, name, |sheet| {
         let plane = plane(sheet, margin, &x, Err(inside as usize))?;
         let mut top = 0.0;
-        for (index, row) in rows.iter().enumerate() {
-            if index > 0 && row.new_group {
-                top += f64::from(GAP);
+        for row in rows {
+            top += f64::from(above(row));
+            if let Some(heading) = row.heading.as_ref().filter(|heading| !heading.is_empty()) {
+                let y = margin.top.cast_signed() + (top - f64::from(HEADING) / 2.0) as i32 + 2;
+                let style = text(11.0, MUTED, HPos::Left, VPos::Center);
+                drawn(sheet.draw(&Text::new(short(heading, LABEL_CHARS), (4, y), style)))?;
             }
             let middle = top + f64::from(ROW) / 2.0;
             let fill = rgb(colour(row.colour));
-            drawn(plane.draw(&Rectangle::new([(0.0, middle - 7.0), (x.at(row.value), middle + 7.0)], fill.mix(0.82).filled())))?;
+            drawn(plane.draw(&Rectangle::new([(0.0, middle - 6.5), (x.at(row.value), middle + 6.5)], fill.mix(0.82).filled())))?;
             if let Some((lo, hi)) = row.interval {
                 let (lo, hi) = (x.at(lo), x.at(hi));
                 for (from, to) in
@@ -92,14 +97,14 @@ mod tests {
             value,
             interval: Some((value * 0.9, value * 1.1)),
             figure: format!("{value}"),
-            new_group: false,
+            heading: Some("32 → <16>".into()),
         }
     }
 
     #[test]
     fn hostile_labels_are_escaped() {
         let drawn = bars(&[bar("<script>alert(1)</script>", 3.0)], "ms", "a \"name\" <b>").expect("a drawing");
-        assert!(!drawn.contains("<script") && drawn.contains("&lt;script&gt;"));
+        assert!(!drawn.contains("<script") && drawn.contains("&lt;script&gt;") && drawn.contains("&lt;16&gt;"));
         assert!(drawn.contains(r#"aria-label="a &quot;name&quot; &lt;b&gt;""#));
         assert!(!drawn.contains("http"), "no name space and no reference");
     }

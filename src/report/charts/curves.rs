@@ -1,13 +1,14 @@
 //! Lines over a plane: points with intervals, distributions, values over time.
 
 use plotters::{
+    element::DashedPathElement,
     prelude::{Circle, PathElement, Polygon, Rectangle},
     style::Color,
 };
 
 use super::axis::Axis;
 use super::canvas::{Margin, Plane, drawn, plane, rgb, svg};
-use super::palette::{MARKERS, colour};
+use super::palette::{DASHES, STYLES, colour};
 use crate::report::ReportError;
 
 /// One line.
@@ -15,8 +16,8 @@ use crate::report::ReportError;
 pub struct Curve {
     /// Colour of its backend.
     pub colour: usize,
-    /// Shape of its markers.
-    pub marker: usize,
+    /// Dashes of its line and shape of its markers: its quantisation.
+    pub style: usize,
     /// Points in order of x.
     pub points: Vec<(f64, f64)>,
     /// Ends of each point's interval, where there are any; as many as points, or none.
@@ -63,7 +64,10 @@ pub fn curves(lines: &[Curve], plot: Plot, x_title: &str, y_title: &str, name: &
             let paint = rgb(colour(line.colour));
             let path: Vec<(f64, f64)> = line.points.iter().map(|(px, py)| (x.at(*px), y.at(*py))).collect();
             if path.len() > 1 {
-                drawn(plane.draw(&PathElement::new(path.clone(), paint.stroke_width(2))))?;
+                match DASHES[line.style % STYLES] {
+                    (_, 0) => drawn(plane.draw(&PathElement::new(path.clone(), paint.stroke_width(2))))?,
+                    (dash, gap) => drawn(plane.draw(&DashedPathElement::new(path.clone(), dash, gap, paint.stroke_width(2))))?,
+                }
             }
             for (at, ends) in path.iter().zip(&line.intervals) {
                 if let Some((lo, hi)) = ends {
@@ -87,7 +91,7 @@ fn mark(plane: &Plane, at: (f64, f64), line: &Curve) -> Result<(), ReportError> 
     let (x, y) = plane.map_coordinate(&at);
     let sheet = plane.strip_coord_spec();
     // `strip_coord_spec` keeps pixels of the whole drawing.
-    match line.marker % MARKERS {
+    match line.style % STYLES {
         0 => drawn(sheet.draw(&Circle::new((x, y), 4, style))),
         1 => drawn(sheet.draw(&Rectangle::new([(x - 4, y - 4), (x + 4, y + 4)], style))),
         2 => drawn(sheet.draw(&Polygon::new(vec![(x, y - 5), (x + 5, y + 4), (x - 5, y + 4)], style))),
@@ -102,8 +106,9 @@ mod tests {
     #[test]
     fn every_kind_can_be_drawn_of_little_and_of_nothing() {
         let one = Curve { points: vec![(32.0, 5.0)], intervals: vec![Some((4.0, 6.0))], ..Curve::default() };
+        let dashed = Curve { style: 1, points: vec![(32.0, 5.0), (32.0, 5.0), (64.0, 9.0)], ..Curve::default() };
         for plot in [Plot::Lengths, Plot::Shares, Plot::Time] {
-            for lines in [&[] as &[Curve], std::slice::from_ref(&one)] {
+            for lines in [&[] as &[Curve], std::slice::from_ref(&one), std::slice::from_ref(&dashed)] {
                 let drawn = curves(lines, plot, "x", "y", "n").expect("a drawing");
                 assert!(drawn.starts_with("<svg class=\"chart\"") && !drawn.contains("NaN") && !drawn.contains("inf"), "{drawn}");
             }

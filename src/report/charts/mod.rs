@@ -8,4 +8,4 @@ mod palette;
 
 pub use bars::{Bar, bars};
 pub use curves::{Curve, Plot, curves};
-pub use palette::{PALETTE, Swatch, swatch_svg};
+pub use palette::{PALETTE, Swatch, line_svg, swatch_svg};

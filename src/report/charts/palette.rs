@@ -1,4 +1,4 @@
-//! One colour a backend, everywhere on the page, told apart by people who don't see all colours: the series has a marker as well.
+//! One colour a backend, everywhere on the page; one dash and one marker a quantisation, which need no eye for colour.
 
 use serde::Serialize;
 
@@ -27,22 +27,37 @@ pub const PALETTE: &[Swatch] = &[
     swatch("#4D6A6D", "#9DBEC2"),
 ];
 
-/// The swatch of series `index`; after the last it begins again, and the marker has to tell.
+/// The swatch of series `index`; after the last it begins again, and the label has to tell.
 pub fn colour(index: usize) -> Swatch {
     PALETTE[index % PALETTE.len()]
 }
 
-/// Marker shapes, in order.
-pub const MARKERS: usize = 4;
+/// Styles of a line, in order: solid with circles, dashed with squares, dotted with triangles, long dashes with diamonds.
+pub const STYLES: usize = 4;
 
-/// A marker for a legend. No drawing library for a single shape; nothing of the data is in it.
-pub fn swatch_svg(colour_index: usize, marker: usize) -> String {
+/// Length of a dash and of a gap in pixels; no gap is a solid line.
+pub const DASHES: [(i32, i32); STYLES] = [(1, 0), (7, 4), (2, 4), (14, 4)];
+
+/// A swatch of a backend. No drawing library for a single shape; nothing of the data is in it.
+pub fn swatch_svg(colour_index: usize) -> String {
     let fill = colour(colour_index).light;
-    let shape = match marker % MARKERS {
-        0 => format!(r#"<circle cx="6" cy="6" r="5" fill="{fill}"/>"#),
-        1 => format!(r#"<rect x="1.5" y="1.5" width="9" height="9" fill="{fill}"/>"#),
-        2 => format!(r#"<polygon points="6,0.5 11.5,11 0.5,11" fill="{fill}"/>"#),
-        _ => format!(r#"<polygon points="6,0 12,6 6,12 0,6" fill="{fill}"/>"#),
+    format!(r#"<svg class="key" viewBox="0 0 12 12" aria-hidden="true"><circle cx="6" cy="6" r="5" fill="{fill}"/></svg>"#)
+}
+
+/// A piece of a line with its marker, for a legend.
+pub fn line_svg(colour_index: usize, style: usize) -> String {
+    let paint = colour(colour_index).light;
+    let dashes = match DASHES[style % STYLES] {
+        (_, 0) => String::new(),
+        (dash, gap) => format!(r#" stroke-dasharray="{dash} {gap}""#),
     };
-    format!(r#"<svg class="key" viewBox="0 0 12 12" aria-hidden="true">{shape}</svg>"#)
+    let shape = match style % STYLES {
+        0 => format!(r#"<circle cx="15" cy="6" r="4" fill="{paint}"/>"#),
+        1 => format!(r#"<rect x="11" y="2" width="8" height="8" fill="{paint}"/>"#),
+        2 => format!(r#"<polygon points="15,1 20,10 10,10" fill="{paint}"/>"#),
+        _ => format!(r#"<polygon points="15,0 21,6 15,12 9,6" fill="{paint}"/>"#),
+    };
+    format!(
+        r#"<svg class="key line" viewBox="0 0 30 12" aria-hidden="true"><path d="M0 6H30" stroke="{paint}" stroke-width="2"{dashes} fill="none"/>{shape}</svg>"#
+    )
 }

@@ -6,4 +6,4 @@ mod types;
 
 pub use run::load;
 pub use table::visible;
-pub use types::{Cell, Estimate, Layer, Run, Sample, Status};
+pub use types::{Cell, Estimate, Launches, Layer, Run, Status};

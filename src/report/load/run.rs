@@ -10,9 +10,10 @@ use polars::prelude::{col, lit};
 use serde_json::Value;
 
 use super::table::{Loaded, read};
-use super::types::{Cell, CellKey, Estimate, Layer, Run, Sample, Status};
+use super::types::{Cell, CellKey, Estimate, Launches, Layer, Run, Status};
 use crate::report::ReportError;
 use crate::results::schema::{CELLS, LAYERS, METRICS, SAMPLES, TELEMETRY, TOKENS};
+use crate::stats;
 
 /// Reads a run folder. Only `cells.csv` must be there; what else is missing is told in [`Run::problems`].
 pub fn load(dir: &Path) -> Result<Run, ReportError> {
@@ -25,17 +26,18 @@ pub fn load(dir: &Path) -> Result<Run, ReportError> {
     run.cells = cells(&mut table);
     run.problems.extend(table.complaint());
 
+    // The profile pass feeds `layers.csv` and nothing else: profiling slows what it looks at.
     let measured = || col("pass").eq(lit("measure"));
     let wanted = ["device", "cell", "launch", "query", "aggregate_n", "ttft_ms", "decode_tok_s"];
     let counted = measured().and(col("status").eq(lit("ok"))).and(col("query_kind").eq(lit("warm_query")));
     let mut queries = None;
     if let Some(mut table) = optional(
         &mut run.problems,
-        "no ratios and no check of launches against queries",
+        "ratios without their intervals, no look for launches that stand apart",
         read(dir, &SAMPLES, &wanted, Some(counted))?,
         SAMPLES.file,
     ) {
-        queries = Some(samples(&mut table, &mut run.samples));
+        queries = Some(samples(&mut table, &mut run.launches));
         run.problems.extend(table.complaint());
     }
     let wanted = ["device", "cell", "launch", "query", "itl_ms"];
@@ -53,7 +55,7 @@ pub fn load(dir: &Path) -> Result<Run, ReportError> {
         run.memory = memory(&mut table);
         run.problems.extend(table.complaint());
     }
-    let wanted = ["device", "cell", "graph", "phase", "name", "op_type", "value", "value_unit", "method"];
+    let wanted = ["device", "cell", "graph", "phase", "name", "op_type", "value", "value_unit", "count", "method"];
     if let Some(mut table) = optional(&mut run.problems, "no layers", read(dir, &LAYERS, &wanted, None)?, LAYERS.file) {
         run.layers = layers(&mut table);
         run.problems.extend(table.complaint());
@@ -142,15 +144,23 @@ fn reasons(text: &str) -> BTreeMap<String, String> {
 
 type Query = (CellKey, i64, i64);
 
-fn samples(table: &mut Loaded, into: &mut BTreeMap<CellKey, Vec<Sample>>) -> BTreeSet<Query> {
+fn samples(table: &mut Loaded, into: &mut BTreeMap<CellKey, Launches>) -> BTreeSet<Query> {
     let (keys, launch, query, aggregate) = (keys(table), table.int("launch"), table.int("query"), table.int("aggregate_n"));
     let (ttft, decode) = (table.float("ttft_ms"), table.float("decode_tok_s"));
     let mut queries = BTreeSet::new();
+    let mut by_launch: BTreeMap<(CellKey, i64), [Vec<f64>; 2]> = BTreeMap::new();
     for (row, key) in keys.into_iter().enumerate() {
         let launch = launch[row].unwrap_or(0);
         queries.insert((key.clone(), launch, query[row].unwrap_or(0)));
-        let aggregate = aggregate[row].is_some_and(|n| n > 1);
-        into.entry(key).or_default().push(Sample { launch, ttft_ms: ttft[row], decode_tok_s: decode[row], aggregate });
+        into.entry(key.clone()).or_default().aggregate |= aggregate[row].is_some_and(|n| n > 1);
+        let values = by_launch.entry((key, launch)).or_default();
+        values[0].extend(ttft[row]);
+        values[1].extend(decode[row]);
+    }
+    for ((key, _), [ttft, decode]) in by_launch {
+        let launches = into.entry(key).or_default();
+        launches.ttft_ms.extend(stats::median(&ttft));
+        launches.decode_tok_s.extend(stats::median(&decode));
     }
     queries
 }
@@ -171,7 +181,8 @@ fn memory(table: &mut Loaded) -> BTreeMap<CellKey, Vec<(f64, f64)>> {
     let (keys, launch, t, value, unit) = (keys(table), table.int("launch"), table.float("t_ms"), table.float("value"), table.text("unit"));
     let mut launches: BTreeMap<CellKey, BTreeMap<i64, Vec<(f64, f64)>>> = BTreeMap::new();
     for (row, key) in keys.into_iter().enumerate() {
-        let (Some(t), Some(value)) = (t[row], value[row]) else { continue };
+        // A process that has ended has no memory: the last sample may come after it.
+        let (Some(t), Some(value)) = (t[row], value[row].filter(|value| *value > 0.0)) else { continue };
         // The kernel's kB are 1,024 bytes; our MB are 10^6.
         let megabytes = match unit[row].as_deref() {
             Some("kB" | "KiB") => value * 1.024e-3,
@@ -195,7 +206,7 @@ fn layers(table: &mut Loaded) -> BTreeMap<CellKey, Vec<Layer>> {
     let keys = keys(table);
     let [graph, phase, name, op_type, unit, method] =
         ["graph", "phase", "name", "op_type", "value_unit", "method"].map(|column| table.text(column));
-    let value = table.float("value");
+    let (value, count) = (table.float("value"), table.int("count"));
     let mut found: BTreeMap<CellKey, Vec<Layer>> = BTreeMap::new();
     for (row, key) in keys.into_iter().enumerate() {
         let Some(value) = value[row].filter(|value| *value >= 0.0) else { continue };
@@ -206,6 +217,7 @@ fn layers(table: &mut Loaded) -> BTreeMap<CellKey, Vec<Layer>> {
             op_type: op_type[row].clone(),
             value,
             value_unit: unit[row].clone().unwrap_or_default(),
+            count: count[row],
             method: method[row].clone().unwrap_or_default(),
         });
     }

@@ -13,8 +13,8 @@ pub struct Run {
     pub manifest: Value,
     /// `cells.csv`, in its order.
     pub cells: Vec<Cell>,
-    /// Warm queries that count, from `samples.csv`.
-    pub samples: BTreeMap<CellKey, Vec<Sample>>,
+    /// What each launch that counts gives, from `samples.csv`.
+    pub launches: BTreeMap<CellKey, Launches>,
     /// Gaps between tokens in ms, of those queries, from `tokens.csv`.
     pub gaps: BTreeMap<CellKey, Vec<f64>>,
     /// Seconds since the spawn and resident memory in MB, of the first measured launch, from `telemetry.csv`.
@@ -129,23 +129,21 @@ impl Cell {
     }
 }
 
-/// One warm query that counts.
-#[derive(Debug, Clone, Copy)]
-pub struct Sample {
-    /// Number of the launch.
-    pub launch: i64,
-    /// Time to first token.
-    pub ttft_ms: Option<f64>,
-    /// Rate of decoding.
-    pub decode_tok_s: Option<f64>,
-    /// The tool gave an aggregate: the row is not one observation and makes no interval.
+/// One value a launch: the median of its warm queries that count. Queries of one launch are not independent, launches are.
+#[derive(Debug, Clone, Default)]
+pub struct Launches {
+    /// Times to first token.
+    pub ttft_ms: Vec<f64>,
+    /// Rates of decoding.
+    pub decode_tok_s: Vec<f64>,
+    /// The tool printed one aggregate for all queries of a launch: the value of a launch is then the tool's own mean.
     pub aggregate: bool,
 }
 
 /// One operation of a graph.
 #[derive(Debug, Clone)]
 pub struct Layer {
-    /// Graph and phase.
+    /// prefill or decode, and the graph's name, as far as they are known.
     pub graph: String,
     /// Name as printed.
     pub name: String,
@@ -155,6 +153,8 @@ pub struct Layer {
     pub value: f64,
     /// us or cycles.
     pub value_unit: String,
+    /// Executions behind the value.
+    pub count: Option<i64>,
     /// Where the value comes from.
     pub method: String,
 }

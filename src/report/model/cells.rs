@@ -1,36 +1,56 @@
 //! The comparison table of a set.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use super::figures::{Notes, value};
+use super::figures::{Notes, intervals_note, value};
 use super::groups::{Colours, Group, Timing, workload};
-use super::view::{Badge, CellRow};
+use super::view::{Badge, Block, CellRow};
 use crate::report::charts::swatch_svg;
 use crate::report::load::{Cell, Run};
 use crate::stats;
 
 /// Metrics of the comparison, in the order of the template's columns. The others are in the table of all metrics.
-pub const COMPARED: [&str; 8] =
-    ["ttft_ms", "prefill_tok_s", "decode_tok_s", "itl_p50_ms", "itl_p99_ms", "e2e_ms", "load_ms", "peak_mem_mb"];
+const COMPARED: [&str; 8] = ["ttft_ms", "prefill_tok_s", "decode_tok_s", "itl_p50_ms", "itl_p99_ms", "e2e_ms", "load_ms", "peak_mem_mb"];
 
-/// Share of the variance between launches from which a pooled interval is called too narrow.
-const LAUNCH_EFFECT: f64 = 0.6;
+/// Fewest launches among which one can be said to stand apart.
+const FEWEST_FOR_OUTLIERS: usize = 6;
 
-/// One row.
-pub fn row(run: &Run, group: &Group, cell: &Cell, colours: &Colours, mixed: bool, notes: &mut Notes) -> CellRow {
-    let out = (!cell.counts()).then(|| cell.text("reason").unwrap_or("no reason given").to_owned());
-    let values = if out.is_some() { Vec::new() } else { COMPARED.iter().map(|metric| value(cell, metric, notes)).collect() };
+/// The rows that count, by workload. `mixed`: the first token was timed in different ways.
+pub fn blocks(run: &Run, group: &Group, colours: &Colours, mixed: bool, notes: &mut Notes) -> Vec<Block> {
+    let mut blocks: Vec<((i64, i64), Block)> = Vec::new();
+    for cell in group.counted() {
+        let key = (cell.prompt, cell.generate);
+        let row = row(run, group, cell, colours, mixed, notes);
+        match blocks.last_mut() {
+            Some((known, block)) if *known == key => block.rows.push(row),
+            _ => blocks.push((key, Block { workload: workload(key), rows: vec![row] })),
+        }
+    }
+    blocks.into_iter().map(|(_, block)| block).collect()
+}
+
+/// How the intervals of the table were made.
+pub fn intervals(group: &Group) -> String {
+    let shown = |cell: &Cell| COMPARED.iter().filter_map(|metric| cell.metrics.get(metric)?.n).collect::<Vec<_>>();
+    let ns: BTreeSet<usize> = group.counted().into_iter().flat_map(shown).collect();
+    let load = if group.counted().iter().any(|cell| cell.text("first_launch_load_ms").is_some()) {
+        " Load leaves out the very first launch, which is kept apart."
+    } else {
+        ""
+    };
+    intervals_note(&ns) + load
+}
+
+fn row(run: &Run, group: &Group, cell: &Cell, colours: &Colours, mixed: bool, notes: &mut Notes) -> CellRow {
     let (n, n_title) = repetitions(cell);
     CellRow {
-        key: swatch_svg(colours.get(&cell.backend), 0),
+        key: swatch_svg(colours.get(&cell.backend)),
         id: cell.key.cell.clone(),
         backend: cell.backend.clone(),
-        workload: workload(cell),
+        quant: cell.quant.clone(),
         axes: group.axes(cell),
-        out,
-        status: cell.status.word(),
-        values,
-        timing: (mixed && cell.counts()).then(|| Timing::of(cell).words()),
+        values: COMPARED.iter().map(|metric| value(cell, metric, notes)).collect(),
+        timing: mixed.then(|| Timing::of(cell).words()),
         n,
         n_title,
         stability: stability(cell),
@@ -43,48 +63,34 @@ pub fn row(run: &Run, group: &Group, cell: &Cell, colours: &Colours, mixed: bool
 fn repetitions(cell: &Cell) -> (String, String) {
     let launches = cell.text("launches").unwrap_or("?");
     let stop = cell.text("stop").map_or_else(String::new, |stop| format!("; ended by {stop}"));
-    match cell.metrics.get("decode_tok_s").or_else(|| cell.metrics.get("ttft_ms")).and_then(|estimate| estimate.n) {
-        Some(n) => (format!("{n} / {launches}"), format!("{n} values in {launches} launches{stop}")),
-        None => (format!("? / {launches}"), format!("{launches} launches{stop}")),
-    }
+    (launches.to_owned(), format!("{launches} launches, each gives the median of its warm queries{stop}"))
 }
 
-fn stability(cell: &Cell) -> Badge {
+/// No word where there are too few launches for one: the interval is there.
+fn stability(cell: &Cell) -> Option<Badge> {
     match cell.text("stability") {
-        Some("stable") => badge("good", "stable", "spread of the decode rate within 5 %"),
-        Some("unstable") => badge("bad", "unstable", "spread of the decode rate over 5 %: read the interval, not the median"),
-        _ => badge("quiet", "unknown", "no verdict on stability: too few values, or no decode rate"),
+        Some("stable") => Some(badge("good", "stable", "spread of the launches' decode rates within 5 %")),
+        Some("unstable") => {
+            Some(badge("bad", "unstable", "spread of the launches' decode rates over 5 %: read the interval, not the median"))
+        }
+        _ => None,
     }
 }
 
 fn badges(run: &Run, cell: &Cell) -> Vec<Badge> {
     let mut found = Vec::new();
-    if cell.text("n_small") == Some("1") {
-        found.push(badge(
-            "quiet",
-            "few values",
-            "fewer than 10 values: intervals from order statistics, with the coverage said in each figure's title",
-        ));
+    let rates = run.launches.get(&cell.key).map_or(&[] as &[f64], |launches| &launches.decode_tok_s);
+    let apart = stats::outliers(rates).into_iter().filter(|apart| *apart).count();
+    if apart > 0 && rates.len() >= FEWEST_FOR_OUTLIERS {
+        let title = "launches whose decode rate has a modified z-score over 3.5: counted here, and in all figures".to_owned();
+        found.push(Badge { tone: "quiet", text: format!("{apart} apart"), title });
     }
-    let mut launches: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
-    for sample in run.samples.get(&cell.key).into_iter().flatten() {
-        if let Some(rate) = sample.decode_tok_s {
-            launches.entry(sample.launch).or_default().push(rate);
-        }
+    if let Some(padded) = cell.number("padded_prompt_tokens").filter(|padded| *padded > cell.prompt as f64) {
+        let title = "the static prefill graph computes whole chunks, so this prompt pays for padding".to_owned();
+        found.push(Badge { tone: "quiet", text: format!("padded to {padded}"), title });
     }
-    let launches: Vec<Vec<f64>> = launches.into_values().collect();
-    let apart = stats::outliers(&launches.concat()).into_iter().filter(|apart| *apart).count();
-    if apart > 0 {
-        let text = if apart == 1 { "1 outlier".to_owned() } else { format!("{apart} outliers") };
-        let title = "decode rates with a modified z-score over 3.5: counted here, and in all figures".to_owned();
-        found.push(Badge { tone: "quiet", text, title });
-    }
-    if let Some(effect) = stats::launch_effect(&launches).filter(|effect| *effect > LAUNCH_EFFECT) {
-        let title = format!(
-            "{:.0} % of the variance of the decode rate lies between launches: the interval, which takes queries as independent, is too narrow",
-            effect * 100.0
-        );
-        found.push(Badge { tone: "bad", text: "launches differ".into(), title });
+    if cell.text("stop") == Some("interrupted") {
+        found.push(badge("bad", "interrupted", "the run ended before this cell had all its launches"));
     }
     if cell.number("launches_failed").is_some_and(|failed| failed > 0.0) {
         let failed = cell.text("launches_failed").unwrap_or_default();
@@ -106,7 +112,7 @@ fn unit(cell: &Cell) -> String {
     match cell.text("unit_found") {
         Some(found) if found == asked => asked.to_owned(),
         Some(found) => format!("{asked} → {found}"),
-        None => format!("{asked} → no evidence"),
+        None => format!("{asked}, unproven"),
     }
 }
 

@@ -1,76 +1,100 @@
 //! The tables under a comparison: what was compared (unfolded), every metric and the runtime's own figures (folded).
 
 use super::figures::{DASH, median, number, whole};
-use super::groups::{Group, workload};
+use super::groups::{Group, artifact_short, listed, workload};
 use super::view::Grid;
 use crate::report::load::Cell;
 use crate::results::schema::METRICS;
 
-/// What stands beside a quantisation's class (rule R29) and a workload (R7).
-const IDENTITY: [(&str, &str); 19] = [
+/// What stands beside a quantisation's class (rule R29) and a workload (R7): facts of the artifact.
+const ARTIFACT: [(&str, &str); 9] = [
     ("weight_bits", "weight bits"),
     ("act_bits", "act. bits"),
     ("kv_bits", "KV bits"),
     ("group", "group size"),
     ("lm_head_bits", "LM head bits"),
     ("embedding_bits", "embedding bits"),
-    ("bits_per_weight", "bits/weight, measured"),
+    ("bits_per_weight", "bits per weight, measured"),
     ("context", "context"),
     ("chunk", "chunk (AR)"),
-    ("padded_prompt_tokens", "padded prompt"),
-    ("kv", "KV axis"),
-    ("batch", "batch"),
-    ("threads", "threads"),
-    ("perf_profile", "perf. profile"),
-    ("variant", "variant"),
-    ("engine", "engine"),
-    ("runtime_version", "runtime"),
-    ("launch_context", "launched from"),
-    ("artifact", "artifact"),
 ];
 
-/// How many of [`IDENTITY`] are about precision.
-const PRECISION: usize = 7;
+/// How a backend ran, beside what it ran.
+const RUNNING: [(&str, &str); 8] = [
+    ("runtime_version", "runtime, as it says"),
+    ("engine", "engine"),
+    ("launch_context", "launched from"),
+    ("perf_profile", "perf. profile"),
+    ("threads", "threads"),
+    ("kv", "KV axis"),
+    ("batch", "batch"),
+    ("variant", "variant"),
+];
 
 /// The tables under a comparison.
 pub fn details(group: &Group) -> Vec<Grid> {
-    let cells: Vec<&Cell> = group.cells.iter().copied().filter(|cell| cell.counts()).collect();
+    let cells = group.counted();
     if cells.is_empty() {
         return Vec::new();
     }
-    vec![identity(group, &cells), metrics(group, &cells), reported(group, &cells)]
+    vec![artifacts(&cells), running(&cells), metrics(group, &cells), reported(group, &cells)]
 }
 
 fn name(group: &Group, cell: &Cell) -> String {
-    let axes = group.axes(cell);
-    let comma = if axes.is_empty() { "" } else { ", " };
-    format!("{} {}{comma}{axes}", cell.backend, workload(cell))
+    format!("{} · {}", workload((cell.prompt, cell.generate)), group.label(cell))
 }
 
-/// The precision columns always stand there, since a class alone says too little. Of the others those that no cell fills are left out.
-fn identity(group: &Group, cells: &[&Cell]) -> Grid {
-    let filled = |column: &str| cells.iter().any(|cell| cell.text(column).is_some());
-    let used: Vec<(&str, &str)> =
-        IDENTITY.into_iter().enumerate().filter(|(at, (column, _))| *at < PRECISION || filled(column)).map(|(_, column)| column).collect();
-    let mut columns = vec!["Cell".to_owned(), "quant class".to_owned()];
-    columns.extend(used.iter().map(|(_, word)| (*word).to_owned()));
-    let rows = cells.iter().map(|cell| {
-        let mut row = vec![name(group, cell), cell.quant.clone()];
-        row.extend(used.iter().map(|(column, _)| match (*column, cell.text(column)) {
-            (_, None) => DASH.to_owned(),
-            ("artifact", Some(hash)) => hash.chars().take(12).collect(),
-            ("bits_per_weight", Some(_)) => cell.number(column).map_or_else(|| DASH.to_owned(), number),
-            (_, Some(value)) => value.to_owned(),
-        }));
-        row
-    });
+fn field(cell: &Cell, column: &str) -> String {
+    match (column, cell.number(column)) {
+        ("group", Some(0.0)) if cell.number("weight_bits").is_some_and(|bits| bits < 16.0) => "per channel".to_owned(),
+        ("group", Some(0.0)) => DASH.to_owned(),
+        ("bits_per_weight", Some(bits)) => number(bits),
+        _ => cell.text(column).unwrap_or(DASH).to_owned(),
+    }
+}
+
+/// Rows that are equal become one, in whose first column all names stand.
+fn merged(rows: Vec<(String, Vec<String>)>) -> Vec<Vec<String>> {
+    let mut found: Vec<(Vec<String>, Vec<String>)> = Vec::new();
+    for (name, values) in rows {
+        match found.iter_mut().find(|(_, known)| *known == values) {
+            Some((names, _)) if names.contains(&name) => {}
+            Some((names, _)) => names.push(name),
+            None => found.push((vec![name], values)),
+        }
+    }
+    found.into_iter().map(|(names, values)| std::iter::once(listed(&names)).chain(values).collect()).collect()
+}
+
+/// All columns always stand there, since a class alone says too little.
+fn artifacts(cells: &[&Cell]) -> Grid {
+    let mut columns = vec!["Run by".to_owned(), "quant class".to_owned()];
+    columns.extend(ARTIFACT.iter().map(|(_, word)| (*word).to_owned()));
+    columns.push("artifact".to_owned());
+    let mut rows: Vec<(String, Vec<String>)> = Vec::new();
+    for cell in cells {
+        let mut values = vec![cell.quant.clone()];
+        values.extend(ARTIFACT.iter().map(|(column, _)| field(cell, column)));
+        values.push(cell.text("artifact").map_or_else(|| DASH.to_owned(), artifact_short));
+        rows.push((cell.backend.clone(), values));
+    }
     Grid {
-        title: "What was compared: precision, shapes, artifact (a dash: the artifact doesn't state it)".into(),
-        rows: rows.collect(),
+        title: "What was compared: what each artifact holds (a dash: it doesn't say)".into(),
+        rows: merged(rows),
         columns,
         text: true,
         open: true,
     }
+}
+
+/// Columns that no cell fills are left out.
+fn running(cells: &[&Cell]) -> Grid {
+    let filled = |column: &str| cells.iter().any(|cell| cell.text(column).is_some());
+    let used: Vec<(&str, &str)> = RUNNING.into_iter().filter(|(column, _)| filled(column)).collect();
+    let mut columns = vec!["Backend".to_owned()];
+    columns.extend(used.iter().map(|(_, word)| (*word).to_owned()));
+    let rows = cells.iter().map(|cell| (cell.backend.clone(), used.iter().map(|(column, _)| field(cell, column)).collect())).collect();
+    Grid { title: "How it was run".into(), rows: merged(rows), columns, text: true, open: true }
 }
 
 fn metrics(group: &Group, cells: &[&Cell]) -> Grid {
@@ -89,7 +113,7 @@ fn metrics(group: &Group, cells: &[&Cell]) -> Grid {
         row
     });
     Grid {
-        title: "All metrics: median [interval], raw median absolute deviation, number of values".into(),
+        title: "All metrics: median [interval], raw median absolute deviation, number of launches".into(),
         rows: rows.collect(),
         columns,
         ..Grid::default()
@@ -124,9 +148,22 @@ fn reported(group: &Group, cells: &[&Cell]) -> Grid {
         ]
     });
     Grid {
-        title: "The runtime's own figures beside the measured ones, and what the first query and the first load cost (other metrics, kept apart)".into(),
+        title: "The runtime's own figures beside the measured ones, and what the first query and the first load cost (other metrics, kept apart)"
+            .into(),
         rows: rows.collect(),
         columns: names.map(str::to_owned).to_vec(),
         ..Grid::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::merged;
+
+    #[test]
+    fn backends_on_one_artifact_share_its_row() {
+        let row = |name: &str, bits: &str| (name.to_owned(), vec![bits.to_owned()]);
+        let rows = merged(vec![row("genie", "8"), row("ort-qnn", "8"), row("genie", "4"), row("genie", "8")]);
+        assert_eq!(rows, [vec!["genie and ort-qnn", "8"], vec!["genie", "4"]]);
     }
 }

@@ -1,5 +1,8 @@
 //! Figures as text: as many digits as the interval supports, and a dash for what is absent.
 
+use std::collections::BTreeSet;
+
+use super::groups::listed;
 use super::view::Value;
 use crate::report::load::{Cell, Estimate};
 use crate::stats;
@@ -46,20 +49,48 @@ pub fn whole(estimate: &Estimate) -> String {
     interval(estimate).map_or_else(|| median(estimate), |ends| format!("{} [{ends}]", median(estimate)))
 }
 
-/// How often an interval of the median of `n` values holds it.
-pub fn coverage(n: usize) -> f64 {
-    let ramp: Vec<f64> = (0..n.min(stats::N_SMALL)).map(|i| i as f64).collect();
-    stats::interval(&ramp, 0).map_or(0.0, |found| found.coverage)
-}
+/// Fewest launches for an interval that holds the median in 95 %.
+const FEWEST: usize = 6;
 
-/// How the interval of `n` values was made, in words.
+/// How the interval of the median of `n` launches was made: for a figure's title.
 pub fn interval_words(n: usize) -> String {
     match n {
-        0 => "no values".into(),
-        1 => "one value, no interval".into(),
-        n if n < stats::N_SMALL => format!("order statistics of {n} values, coverage {:.1} %", coverage(n) * 100.0),
-        n => format!("95 % bootstrap interval of the median of {n} values"),
+        0 => "no launches".into(),
+        1 => "one launch, no interval".into(),
+        n if n < stats::N_SMALL => format!("{} of {n} launches, holds the median in {}", ends_words(n).0, ends_words(n).1),
+        n => format!("95 % bootstrap interval of the median of {n} launches"),
     }
+}
+
+/// Which values the ends of an interval of few launches are, and how often it holds the median, as `stats` makes it.
+fn ends_words(n: usize) -> (&'static str, String) {
+    let ramp: Vec<f64> = (0..n).map(|i| i as f64).collect();
+    let Some(found) = stats::interval(&ramp, 0) else { return ("no value", "0 %".into()) };
+    let ends = if found.lo > 0.0 { "second smallest to second largest" } else { "smallest to largest" };
+    (ends, format!("{:.0} %", found.coverage * 100.0))
+}
+
+/// How the intervals of a table were made, for figures of these numbers of launches.
+pub fn intervals_note(ns: &BTreeSet<usize>) -> String {
+    let mut sentences = Vec::new();
+    let few: Vec<usize> = ns.iter().copied().filter(|n| (2..stats::N_SMALL).contains(n)).collect();
+    for kind in ["smallest to largest", "second smallest to second largest"] {
+        let parts: Vec<String> =
+            few.iter().filter(|n| ends_words(**n).0 == kind).rev().map(|n| format!("{} with {n} launches", ends_words(*n).1)).collect();
+        if !parts.is_empty() {
+            sentences.push(format!("Interval: {kind} launch, which holds the median in {}.", listed(&parts)));
+        }
+    }
+    if ns.iter().any(|n| *n >= stats::N_SMALL) {
+        sentences.push(format!("Interval of {} launches and more: 95 %, from the bootstrap.", stats::N_SMALL));
+    }
+    if ns.contains(&1) {
+        sentences.push("A figure of one launch has no interval.".into());
+    }
+    if ns.last().is_some_and(|most| *most < FEWEST) {
+        sentences.push(format!("For 95 % it takes {FEWEST} launches: read these figures as a first look."));
+    }
+    sentences.join(" ")
 }
 
 /// Footnotes of one table: each reason once, marked a, b, c...
@@ -92,7 +123,7 @@ pub fn value(cell: &Cell, metric: &str, notes: &mut Notes) -> Value {
     let Some(estimate) = cell.metrics.get(metric) else {
         return absent(cell.absent.get(metric).map_or("not measured; the table gives no reason", String::as_str), notes);
     };
-    let n = estimate.n.map_or_else(|| "number of values unknown".into(), interval_words);
+    let n = estimate.n.map_or_else(|| "number of launches unknown".into(), interval_words);
     let spread = estimate.mad.map_or_else(String::new, |mad| format!("; MAD {}", number(mad)));
     Value { text: median(estimate), interval: interval(estimate), title: format!("{} exactly; {n}{spread}", estimate.median), mark: None }
 }
@@ -127,10 +158,20 @@ mod tests {
     }
 
     #[test]
-    fn small_numbers_of_values_say_what_they_cover() {
-        assert_eq!(interval_words(5), "order statistics of 5 values, coverage 93.8 %");
-        assert_eq!(interval_words(12), "95 % bootstrap interval of the median of 12 values");
-        assert_eq!(interval_words(1), "one value, no interval");
+    fn small_numbers_of_launches_say_what_they_cover() {
+        assert_eq!(interval_words(3), "smallest to largest of 3 launches, holds the median in 75 %");
+        assert_eq!(interval_words(9), "second smallest to second largest of 9 launches, holds the median in 96 %");
+        assert_eq!(interval_words(12), "95 % bootstrap interval of the median of 12 launches");
+        assert_eq!(interval_words(1), "one launch, no interval");
+        let note = |ns: &[usize]| intervals_note(&ns.iter().copied().collect());
+        assert_eq!(note(&[6]), "Interval: smallest to largest launch, which holds the median in 97 % with 6 launches.");
+        assert!(
+            note(&[2, 3])
+                .starts_with("Interval: smallest to largest launch, which holds the median in 75 % with 3 launches and 50 % with 2")
+        );
+        assert!(note(&[2, 3]).ends_with("first look.") && !note(&[10, 9]).contains("first look"));
+        assert!(note(&[1]).starts_with("A figure of one launch has no interval."));
+        assert_eq!(note(&[]), "");
     }
 
     #[test]

@@ -1,17 +1,18 @@
-//! The page as a whole, and what each run's head says in words.
+//! The page as a whole, and how far each run came, in words.
 
-use std::collections::BTreeMap;
-
-use super::failures::{counts, failures};
-use super::groups::{Colours, panels};
+use super::failures::{counts, gone};
+use super::groups::{Colours, cells_of, panels};
+use super::headline::headlines;
 use super::machine::{at, environment, facts, runtimes, text, tool, warnings};
-use super::pairs::{Compared, Pair, pairs};
-use super::panel::{all, artifact_word, cells_of};
+use super::panel::all;
 use super::view::{Fact, Page, RunView};
 use crate::report::ReportError;
 use crate::report::charts::PALETTE;
-use crate::report::load::Run;
+use crate::report::load::{Cell, Run};
 use crate::results::schema::METRICS;
+
+/// How the keys of artifacts begin that bench makes itself.
+const SELF_MADE: [&str; 2] = ["qnn-context-", "mnn-llm-"];
 
 /// The page of these runs.
 pub fn page(runs: &[Run]) -> Result<Page, ReportError> {
@@ -23,7 +24,9 @@ pub fn page(runs: &[Run]) -> Result<Page, ReportError> {
     };
     let tool = runs.iter().find_map(|run| tool(&run.manifest)).unwrap_or_else(|| "bench".into());
     let definitions = METRICS.iter().map(|metric| Fact { name: metric.name.into(), value: metric.meaning.into() }).collect();
-    Ok(Page { title, tool, palette: PALETTE, definitions, runs: views })
+    let self_made = |cell: &Cell| cell.text("artifact").is_some_and(|key| SELF_MADE.iter().any(|kind| key.starts_with(kind)));
+    let self_made = runs.iter().flat_map(|run| &run.cells).any(self_made);
+    Ok(Page { title, tool, self_made, palette: PALETTE, definitions, runs: views })
 }
 
 fn view(run: &Run, index: usize, colours: &Colours) -> Result<RunView, ReportError> {
@@ -35,8 +38,10 @@ fn view(run: &Run, index: usize, colours: &Colours) -> Result<RunView, ReportErr
         runtimes: runtimes(&run.manifest, colours),
         counts: counts(run),
         sentences: sentences(run),
+        headlines: headlines(run, &anchor, colours),
         panels: all(run, &anchor, colours)?,
-        failures: failures(run),
+        // The panels' order, so that the rows of one class stand together.
+        failures: panels(run).into_iter().flat_map(|(class, device)| gone(&cells_of(run, class, device), colours)).collect(),
         environment: environment(&run.manifest),
         warnings: warnings(&run.manifest),
         problems: run.problems.clone(),
@@ -45,7 +50,7 @@ fn view(run: &Run, index: usize, colours: &Colours) -> Result<RunView, ReportErr
     })
 }
 
-/// What was measured, and what it says where only the framework differs. No sentence names a winner across artifacts, and none across classes.
+/// How far the run came.
 fn sentences(run: &Run) -> Vec<String> {
     if run.cells.is_empty() {
         return vec!["The run has no cells.".into()];
@@ -58,86 +63,12 @@ fn sentences(run: &Run) -> Vec<String> {
             format!("{some} of {all} cells were measured and count; the others stand with their reasons under “Not in the figures”.")
         }
     }];
-    for (class, device) in panels(run) {
-        let cells = cells_of(run, class, device);
-        let of = |counted: bool| {
-            let mut names: Vec<&str> = cells.iter().filter(|cell| cell.counts() == counted).map(|cell| cell.backend.as_str()).collect();
-            names.sort_unstable();
-            names.dedup();
-            names
-        };
-        let names = of(true);
-        if names.is_empty() {
-            continue;
-        }
-        let place = match class {
-            "emulator" => "In the HTP emulator".to_owned(),
-            "pc" => "On the PC's processor".to_owned(),
-            _ => format!("On {device}"),
-        };
-        let matched = pairs(run, &cells);
-        let alone = if matched.is_empty() { " They ran different artifacts, so each stands for itself." } else { "" };
-        found.push(format!("{place}: figures of {}.{alone}", listed(&names)));
-        found.extend(told(&matched, artifact_word(class), class == "emulator"));
+    let began = text(at(&run.manifest, &["started_utc"])).is_some();
+    if began && text(at(&run.manifest, &["finished_utc"])).is_none() {
+        found.push(
+            "This run was interrupted before its end: cells may be missing, or have fewer launches than asked. `bench run --resume` goes on with it."
+                .into(),
+        );
     }
     found
-}
-
-/// One sentence for each two backends.
-fn told(matched: &[Pair], what: &str, emulated: bool) -> Vec<String> {
-    let mut tables: BTreeMap<(&str, &str), Vec<&Pair>> = BTreeMap::new();
-    for pair in matched {
-        tables.entry((&pair.above.backend, &pair.below.backend)).or_default().push(pair);
-    }
-    let sentence = |((above, below), pairs): ((&str, &str), Vec<&Pair>)| {
-        let workloads = if pairs.len() == 1 { "1 workload".to_owned() } else { format!("{} workloads", pairs.len()) };
-        let ttft = summed(above, pairs.iter().map(|pair| &pair.ttft), "time to first token is", ("shorter", "longer"));
-        let decode = summed(above, pairs.iter().map(|pair| &pair.decode), "decode rate is", ("lower", "higher"));
-        let caution = if emulated { " This is the frameworks' cost around an emulated NPU and says nothing about a phone." } else { "" };
-        format!("On the same {what}, {above} against {below} in {workloads}: {ttft}; {decode}.{caution}")
-    };
-    tables.into_iter().map(sentence).collect()
-}
-
-/// How often a ratio is told to be under 1 (the first word) or over (the second), and between what bounds.
-fn summed<'a>(
-    above: &str,
-    ratios: impl Iterator<Item = &'a Result<Compared, String>>,
-    metric: &str,
-    (under, over): (&str, &str),
-) -> String {
-    let (mut unders, mut overs, mut open, mut withheld) = (Vec::new(), Vec::new(), 0, 0);
-    for compared in ratios {
-        match compared {
-            Err(_) => withheld += 1,
-            Ok(compared) if !compared.is_apart() => open += 1,
-            Ok(compared) if compared.ratio() < 1.0 => unders.push(compared.ratio()),
-            Ok(compared) => overs.push(compared.ratio()),
-        }
-    }
-    let mut parts = Vec::new();
-    for (word, ratios) in [(under, unders), (over, overs)] {
-        let (least, most) = ratios.iter().fold((f64::INFINITY, 0.0_f64), |(lo, hi), ratio| (lo.min(*ratio), hi.max(*ratio)));
-        match ratios.len() {
-            0 => {}
-            1 => parts.push(format!("{word} in 1 ({least:.2} times)")),
-            n => parts.push(format!("{word} in {n} ({least:.2} to {most:.2} times)")),
-        }
-    }
-    if open > 0 {
-        parts.push(format!("not told apart in {open}"));
-    }
-    if withheld > 0 {
-        parts.push(format!("not comparable in {withheld}"));
-    }
-    format!("{above}'s {metric} {}", parts.join(", "))
-}
-
-/// `a, b and c`.
-fn listed(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [most @ .., last] => format!("{} and {last}", most.join(", ")),
-    }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::figures::number;
-use super::groups::{Colours, workload};
+use super::groups::{Colours, listed, workload};
 use super::view::{Chart, Grid};
 use crate::report::ReportError;
 use crate::report::charts::{Bar, bars};
@@ -14,10 +14,15 @@ const TOP: usize = 8;
 /// Charts of a panel.
 const CHARTS: usize = 6;
 
-/// Charts of the most expensive operations. One for each backend, quantisation and graph: other workloads run the same operations.
-pub fn layers(run: &Run, cells: &[&Cell], colours: &Colours) -> Result<Vec<Chart>, ReportError> {
+/// Charts of the most expensive operations, and what to say of backends that have none. One chart for each backend, quantisation and
+/// phase, of the largest workload: the others run the same operations, and fewer times.
+pub fn layers(run: &Run, cells: &[&Cell], colours: &Colours) -> Result<(Vec<Chart>, Option<String>), ReportError> {
     let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
-    for cell in cells.iter().filter(|cell| cell.counts()) {
+    let counted: Vec<&Cell> = cells.iter().copied().filter(|cell| cell.counts()).collect();
+    let mut order = counted.clone();
+    // Stable: within a workload the order of the panel stays.
+    order.sort_by_key(|cell| std::cmp::Reverse((cell.prompt, cell.generate)));
+    for cell in order {
         // In the order of the table, in which prefill comes before decode.
         let mut graphs: Vec<((&str, &str), Vec<&Layer>)> = Vec::new();
         for layer in run.layers.get(&cell.key).into_iter().flatten() {
@@ -33,7 +38,11 @@ pub fn layers(run: &Run, cells: &[&Cell], colours: &Colours) -> Result<Vec<Chart
             }
         }
     }
-    Ok(found)
+    let profiled = |backend: &str| counted.iter().any(|cell| cell.backend == backend && run.layers.contains_key(&cell.key));
+    let without: BTreeSet<&str> = counted.iter().map(|cell| cell.backend.as_str()).filter(|backend| !profiled(backend)).collect();
+    let without: Vec<&str> = without.into_iter().collect();
+    let note = (!found.is_empty() && !without.is_empty()).then(|| format!("No times per operation from {}.", listed(&without)));
+    Ok((found, note))
 }
 
 fn chart(cell: &Cell, graph: &str, unit: &str, layers: &[&Layer], colours: &Colours) -> Result<Option<Chart>, ReportError> {
@@ -41,6 +50,7 @@ fn chart(cell: &Cell, graph: &str, unit: &str, layers: &[&Layer], colours: &Colo
     if total <= 0.0 {
         return Ok(None);
     }
+    let unit = if cell.class == "emulator" { format!("{unit} of the emulator") } else { unit.to_owned() };
     let mut sums: BTreeMap<&str, (f64, Option<&str>)> = BTreeMap::new();
     for layer in layers {
         let sum = sums.entry(&layer.name).or_insert((0.0, layer.op_type.as_deref()));
@@ -48,33 +58,97 @@ fn chart(cell: &Cell, graph: &str, unit: &str, layers: &[&Layer], colours: &Colo
     }
     let mut order: Vec<(&str, f64, Option<&str>)> = sums.into_iter().map(|(name, (value, op))| (name, value, op)).collect();
     order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
-    let mut table = Grid { columns: ["Operation".into(), "type".into(), unit.to_owned(), "share, %".into()].to_vec(), ..Grid::default() };
+    let typed = order.iter().any(|(_, _, op)| op.is_some());
     let share = |value: f64| value / total * 100.0;
+    let mut columns = vec!["Operation as printed".to_owned(), unit.clone(), "share, %".into()];
+    columns.extend(typed.then(|| "type".to_owned()));
+    let mut table = Grid { columns, ..Grid::default() };
     for (name, value, op) in order.iter().take(40) {
-        table.rows.push(vec![(*name).to_owned(), op.unwrap_or("not printed").to_owned(), number(*value), number(share(*value))]);
+        let mut row = vec![(*name).to_owned(), number(*value), number(share(*value))];
+        row.extend(typed.then(|| op.unwrap_or("not printed").to_owned()));
+        table.rows.push(row);
     }
-    let colour = colours.get(&cell.backend);
     let bar = |label: String, value: f64| Bar {
         label,
-        colour,
+        colour: colours.get(&cell.backend),
         value: share(value),
         interval: None,
         figure: format!("{:.1} %", share(value)),
-        new_group: false,
+        heading: None,
     };
-    let mut rows: Vec<Bar> = order.iter().take(TOP).map(|(name, value, _)| bar((*name).to_owned(), *value)).collect();
+    let top: Vec<&str> = order.iter().take(TOP).map(|(name, ..)| *name).collect();
+    let mut rows: Vec<Bar> = order.iter().take(TOP).map(|(name, value, _)| bar(label(name, &top), *value)).collect();
     if order.len() > TOP {
         let rest: f64 = order[TOP..].iter().map(|(_, value, _)| value).sum();
-        rows.push(Bar { new_group: true, ..bar(format!("{} others", order.len() - TOP), rest) });
+        rows.push(Bar { heading: Some(String::new()), ..bar(format!("{} others", order.len() - TOP), rest) });
     }
-    let title = format!("{} {}: {graph}", cell.backend, cell.quant);
-    let method = layers.first().map_or("", |layer| layer.method.as_str());
+    let title = format!("{} · {}: {}", cell.backend, cell.quant, if graph.is_empty() { "whole graph" } else { graph });
     let caption = format!(
-        "Share of {} {unit} in this graph, {} operations, workload {}; {method}. One launch of the profile pass, hence no interval; its times are in no other figure.",
-        number(total),
+        "{} {unit} in {} operations, {}; workload {}, method {}.",
+        large(total),
         order.len(),
-        workload(cell)
+        executions(layers),
+        workload((cell.prompt, cell.generate)),
+        layers.first().map_or("unknown", |layer| layer.method.as_str()),
     );
-    let svg = bars(&rows, &format!("% of the graph's {unit}"), &format!("{title}: most expensive operations, values in the table below"))?;
+    let svg = bars(&rows, &format!("% of the {unit}"), &format!("{title}: most expensive operations, values in the table below"))?;
     Ok(Some(Chart { title, caption, wide: true, svg, legend: Vec::new(), table }))
+}
+
+/// A number that may have many digits.
+fn large(value: f64) -> String {
+    if value >= 1e6 { format!("{} million", number(value / 1e6)) } else { number(value) }
+}
+
+/// How many executions a value is the mean of.
+fn executions(layers: &[&Layer]) -> String {
+    let counts: BTreeSet<i64> = layers.iter().filter_map(|layer| layer.count).collect();
+    match (counts.first(), counts.last()) {
+        (Some(1), Some(1)) => "one execution".into(),
+        (Some(least), Some(most)) if least == most => format!("mean of {most} executions of the graph"),
+        (Some(least), Some(most)) => format!("mean of {least} to {most} executions"),
+        _ => "number of executions not printed".into(),
+    }
+}
+
+/// A name without what a compiler adds to it, unless two of the bars would then be called the same.
+fn label(name: &str, all: &[&str]) -> String {
+    let short = readable(name);
+    if all.iter().filter(|other| readable(other) == short).count() > 1 { name.to_owned() } else { short }
+}
+
+/// `layers.0.softmax:OpId_82` is `layer 0 softmax`.
+fn readable(name: &str) -> String {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let name = name.trim();
+    let plain = match name.rsplit_once("OpId_") {
+        Some((before, id)) if number(id) => before.trim_end_matches([':', ' ', '_']),
+        _ => name,
+    };
+    let plain = if plain.is_empty() { name } else { plain };
+    match plain.strip_prefix("layers.").and_then(|rest| rest.split_once(['.', '/'])) {
+        Some((layer, rest)) if number(layer) => format!("layer {layer} {rest}"),
+        _ => plain.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{label, readable};
+
+    #[test]
+    fn names_lose_what_the_compiler_added() {
+        for (name, wanted) in [
+            ("layers.0.softmax:OpId_82", "layer 0 softmax"),
+            ("layers.1.q/rope/real:OpId_47", "layer 1 q/rope/real"),
+            ("Input OpId_2", "Input"),
+            ("OpId_2", "OpId_2"),
+            ("past_key_0_out:OpId_71", "past_key_0_out"),
+            ("layers.x.y", "layers.x.y"),
+            ("", ""),
+        ] {
+            assert_eq!(readable(name), wanted);
+        }
+        assert_eq!(label("a:OpId_1", &["a:OpId_1", "a:OpId_2"]), "a:OpId_1", "two of one name keep their numbers");
+    }
 }

@@ -51,7 +51,8 @@ pub fn facts(manifest: &Value, run: &str) -> Vec<Fact> {
             part("soc_model").map(|model| format!("soc_model {model}")),
             part("htp_arch").map(|arch| format!("HTP {arch}")),
         ]) {
-            push("SoC", Some(soc));
+            // A PC has none: what it says is which one the emulator takes itself for.
+            push(if part("class").as_deref() == Some("pc") { "Emulates" } else { "SoC" }, Some(soc));
         }
         push("Kernel", part("kernel"));
     }
@@ -79,25 +80,24 @@ fn join(parts: &[Option<String>]) -> Option<String> {
     (!known.is_empty()).then(|| known.join(", "))
 }
 
-/// The runtimes: version, or why there is none.
+/// The runtimes, as the manifest has them: `{"ready": {"version"}}`, `{"missing": {"what", "remedy"}}` or `{"refused": {"reason"}}`.
 pub fn runtimes(manifest: &Value, colours: &Colours) -> Vec<RuntimeView> {
     let Some(runtimes) = at(manifest, &["runtimes"]).as_object() else { return Vec::new() };
-    let mut found: Vec<RuntimeView> = runtimes
-        .iter()
-        .map(|(backend, says)| {
-            let backend = &visible(backend);
-            let field = |key: &str| text(at(says, &[key]));
-            let (state, text) = if let Some(missing) = field("missing") {
-                ("missing", join(&[Some(missing), field("remedy")]).unwrap_or_default())
-            } else if let Some(refused) = field("refused").or_else(|| text(at(says, &["refused", "reason"]))) {
-                ("refused", refused)
-            } else {
-                ("ready", field("version").or_else(|| text(says)).unwrap_or_else(|| "version not stated".into()))
-            };
-            RuntimeView { key: swatch_svg(colours.get(backend), 0), backend: backend.clone(), state, text }
-        })
-        .collect();
-    found.sort_by(|a, b| a.backend.cmp(&b.backend));
+    let view = |(backend, says): (&String, &Value)| {
+        let backend = visible(backend);
+        let field = |state: &str, key: &str| text(at(says, &[state, key]));
+        let (state, text, remedy) = if says.get("missing").is_some() {
+            ("missing", field("missing", "what").unwrap_or_else(|| "something".into()), field("missing", "remedy"))
+        } else if says.get("refused").is_some() {
+            ("refused", field("refused", "reason").unwrap_or_else(|| "no reason given".into()), None)
+        } else {
+            ("ready", field("ready", "version").unwrap_or_else(|| "version not stated".into()), None)
+        };
+        RuntimeView { key: swatch_svg(colours.get(&backend)), backend, state, text, remedy }
+    };
+    let mut found: Vec<RuntimeView> = runtimes.iter().map(view).collect();
+    // What ran comes first.
+    found.sort_by(|a, b| (a.state != "ready", &a.backend).cmp(&(b.state != "ready", &b.backend)));
     found
 }
 
@@ -131,6 +131,7 @@ fn flatten(value: &Value, name: &str, facts: &mut Vec<Fact>) {
     match value {
         Value::Object(fields) => fields.iter().for_each(|(key, value)| flatten(value, &below(key), facts)),
         Value::Array(list) if list.iter().all(|item| text(item).is_some()) && !list.is_empty() => {
+            let name = if name.is_empty() { "begun" } else { name };
             facts.push(Fact { name: name.to_owned(), value: list.iter().filter_map(text).collect::<Vec<_>>().join(", ") });
         }
         Value::Array(list) => list.iter().enumerate().for_each(|(index, value)| flatten(value, &below(&index.to_string()), facts)),

@@ -1,13 +1,15 @@
 //! What the page says: plain values in, plain values for the templates out. No file, no clock, no markup but the drawings.
 
 mod cells;
+mod charts;
 mod details;
-mod distributions;
 mod failures;
 mod figures;
 mod groups;
 mod header;
+mod headline;
 mod layers;
+mod lines;
 mod machine;
 mod pairs;
 mod panel;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::distributions::higher_is_better;
 use super::figures::{DASH, median};
-use super::groups::{AXES, Timing, workload};
+use super::groups::{AXES, Timing, artifact_short, workload};
 use super::view::{PairMetric, PairRow, Pairing};
-use crate::report::load::{Cell, Run, Sample};
-use crate::stats::{self, Ratio};
+use crate::report::load::{Cell, Launches, Run};
+use crate::results::schema::METRICS;
+use crate::stats::{self, Ends, Ratio};
 
 /// A matched pair of cells with its ratios.
 pub struct Pair<'a> {
@@ -19,14 +19,16 @@ pub struct Pair<'a> {
     pub ttft: Result<Compared, String>,
     /// Ratio of the decode rate, or why there is none.
     pub decode: Result<Compared, String>,
+    /// One of the two prints one mean for all queries of a launch.
+    aggregate: Option<&'a str>,
 }
 
-/// A ratio of medians; without an interval where single values are not at hand.
+/// A ratio of the medians of two cells.
 #[derive(Debug, Clone, Copy)]
 pub enum Compared {
-    /// With its interval.
-    Measured(Ratio),
-    /// Of the medians alone.
+    /// Of the values of these numbers of launches.
+    Launches(Ratio, usize, usize),
+    /// Of the medians in the tables; the launches' own values are not at hand.
     MediansOnly(f64),
 }
 
@@ -43,9 +45,11 @@ pub fn pairs<'a>(run: &Run, cells: &[&'a Cell]) -> Vec<Pair<'a>> {
             };
             let scopes =
                 if one.scope == other.scope { Ok(()) } else { Err(format!("not compared: {} against {}", one.scope, other.scope)) };
-            let ttft = methods.clone().and(scopes).and_then(|()| compare(run, above, below, "ttft_ms", |sample| sample.ttft_ms));
-            let decode = methods.and_then(|()| compare(run, above, below, "decode_tok_s", |sample| sample.decode_tok_s));
-            found.push(Pair { above, below, ttft, decode });
+            let ttft = methods.clone().and(scopes).and_then(|()| compare(run, above, below, "ttft_ms", |launches| &launches.ttft_ms));
+            let decode = methods.and_then(|()| compare(run, above, below, "decode_tok_s", |launches| &launches.decode_tok_s));
+            let means = |cell: &Cell| run.launches.get(&cell.key).is_some_and(|launches| launches.aggregate);
+            let aggregate = (means(above) != means(below)).then(|| if means(above) { &above.backend } else { &below.backend }.as_str());
+            found.push(Pair { above, below, ttft, decode, aggregate });
         }
     }
     found
@@ -73,23 +77,22 @@ fn plain(value: &str) -> Option<&str> {
     (value != "n/a").then(|| value.strip_prefix("fixed:").unwrap_or(value))
 }
 
-fn compare(run: &Run, above: &Cell, below: &Cell, metric: &str, pick: impl Fn(&Sample) -> Option<f64>) -> Result<Compared, String> {
+fn compare(run: &Run, above: &Cell, below: &Cell, metric: &str, pick: impl Fn(&Launches) -> &Vec<f64>) -> Result<Compared, String> {
     let estimate = |cell: &Cell| cell.metrics.get(metric).map(|estimate| estimate.median).filter(|median| *median > 0.0);
     let medians = estimate(above).zip(estimate(below)).ok_or("absent in one of the two")?;
-    let values = |cell: &Cell| {
-        let samples = run.samples.get(&cell.key)?;
-        // An aggregate is one number for many: resampling it would make an interval out of nothing.
-        if samples.iter().any(|sample| sample.aggregate) { None } else { Some(samples.iter().filter_map(&pick).collect::<Vec<_>>()) }
-    };
-    let ratio = values(above).zip(values(below)).and_then(|(above, below)| stats::ratio_of_medians(&above, &below, stats::DEFAULT_SEED));
-    Ok(ratio.map_or(Compared::MediansOnly(medians.0 / medians.1), Compared::Measured))
+    let values = |cell: &Cell| run.launches.get(&cell.key).map(&pick).filter(|values| !values.is_empty());
+    let found = values(above).zip(values(below)).and_then(|(above, below)| {
+        let ratio = stats::ratio_of_medians(above, below, stats::DEFAULT_SEED)?;
+        Some(Compared::Launches(ratio, above.len(), below.len()))
+    });
+    Ok(found.unwrap_or(Compared::MediansOnly(medians.0 / medians.1)))
 }
 
 impl Compared {
     /// The ratio itself.
     pub fn ratio(self) -> f64 {
         match self {
-            Self::Measured(ratio) => ratio.ratio,
+            Self::Launches(ratio, ..) => ratio.ratio,
             Self::MediansOnly(ratio) => ratio,
         }
     }
@@ -102,35 +105,55 @@ impl Compared {
     /// A narrow interval beside 1 must not be rounded onto it.
     fn decimals(self) -> usize {
         match self {
-            Self::Measured(ratio) if ratio.hi - ratio.lo < 0.1 => 3,
+            Self::Launches(ratio, ..) if ratio.ends != Ends::Range && ratio.hi - ratio.lo < 0.1 => 3,
             _ => 2,
         }
     }
 
     /// Whether the two can be told apart.
     pub fn is_apart(self) -> bool {
-        matches!(self, Self::Measured(ratio) if ratio.is_apart())
+        matches!(self, Self::Launches(ratio, ..) if ratio.is_apart())
     }
 
-    /// Its interval.
-    pub fn interval(self) -> Option<String> {
+    /// Whether there are launches enough for an interval at all.
+    pub fn has_interval(self) -> bool {
+        matches!(self, Self::Launches(ratio, ..) if ratio.ends != Ends::Range)
+    }
+
+    /// Its interval or range.
+    fn between(self) -> Option<String> {
         match self {
-            Self::Measured(ratio) if ratio.coverage > 0.0 => {
+            Self::Launches(_, 1, 1) | Self::MediansOnly(_) => None,
+            Self::Launches(ratio, ..) => {
                 let decimals = self.decimals();
                 Some(format!("{:.decimals$}–{:.decimals$}", ratio.lo, ratio.hi))
             }
-            _ => None,
         }
     }
 
-    fn title(self) -> String {
+    /// How the ends were made.
+    fn ends(self) -> String {
+        let launches = |above: usize, below: usize| match above.max(below) {
+            1 => "1 launch a side".to_owned(),
+            _ if above == below => format!("{above} launches a side"),
+            _ => format!("{above} and {below} launches"),
+        };
         match self {
-            Self::Measured(ratio) if ratio.method == stats::Method::Bootstrap => "95 % interval, both samples resampled".into(),
-            Self::Measured(ratio) => format!(
-                "ends of the two order-statistics intervals divided by each other; coverage at least {:.1} %",
-                ratio.coverage * 100.0
-            ),
-            Self::MediansOnly(_) => "ratio of the medians; no single values at hand, so no interval".into(),
+            Self::Launches(ratio, above, below) => {
+                let ends = match ratio.ends {
+                    Ends::Bootstrap => "95 % interval, the launches of both sides resampled".to_owned(),
+                    Ends::Divided => "interval of at least 95 %, the ends of the two sides' own intervals divided by each other".to_owned(),
+                    Ends::Range => {
+                        let range = if above.max(below) == 1 { "" } else { "smallest to largest quotient of two launches; " };
+                        format!(
+                            "{range}too few launches for a 95 % interval, which takes {} a side, so no verdict",
+                            stats::FEWEST_FOR_RATIO
+                        )
+                    }
+                };
+                format!("{}: {ends}", launches(above, below))
+            }
+            Self::MediansOnly(_) => "the launches' own values are not at hand: no interval, so no verdict".into(),
         }
     }
 }
@@ -145,17 +168,27 @@ pub fn tables(pairs: &[Pair], what: &str) -> Vec<Pairing> {
             above: above.into(),
             below: below.into(),
             rows: Vec::new(),
+            ends: Vec::new(),
             notes: Vec::new(),
         });
-        for note in notes(pair) {
+        let mut once = |note: String| {
             if !table.notes.contains(&note) {
                 table.notes.push(note);
             }
+        };
+        notes(pair).into_iter().for_each(&mut once);
+        for compared in [&pair.ttft, &pair.decode].into_iter().flatten() {
+            let ends = compared.ends();
+            if !table.ends.contains(&ends) {
+                table.ends.push(ends);
+            }
         }
+        let artifact = pair.above.text("artifact").unwrap_or_default();
         table.rows.push(PairRow {
-            workload: workload(pair.above),
+            workload: workload((pair.above.prompt, pair.above.generate)),
             quant: pair.above.quant.clone(),
-            artifact: pair.above.text("artifact").unwrap_or_default().chars().take(12).collect(),
+            artifact: artifact_short(artifact),
+            artifact_whole: artifact.to_owned(),
             metrics: vec![metric(pair, "ttft_ms", &pair.ttft), metric(pair, "decode_tok_s", &pair.decode)],
         });
     }
@@ -173,18 +206,22 @@ fn metric(pair: &Pair, name: &str, compared: &Result<Compared, String>) -> PairM
             above,
             below,
             ratio: compared.figure(),
-            interval: compared.interval().unwrap_or_default(),
+            interval: compared.between().unwrap_or_default(),
             verdict: verdict(pair, name, *compared),
-            title: compared.title(),
+            title: compared.ends(),
         },
     }
 }
 
 fn verdict(pair: &Pair, metric: &str, compared: Compared) -> String {
+    if !compared.has_interval() {
+        return if matches!(compared, Compared::MediansOnly(_)) { "no interval" } else { "too few launches" }.into();
+    }
     if !compared.is_apart() {
         return "not told apart".into();
     }
-    let ahead = if (compared.ratio() > 1.0) == higher_is_better(metric) { pair.above } else { pair.below };
+    let higher_is_better = METRICS.iter().any(|known| known.name == metric && known.higher_is_better);
+    let ahead = if (compared.ratio() > 1.0) == higher_is_better { pair.above } else { pair.below };
     format!("{} {}", ahead.backend, if metric == "ttft_ms" { "sooner" } else { "faster" })
 }
 
@@ -196,6 +233,9 @@ fn notes(pair: &Pair) -> Vec<String> {
             notes.push(format!("{} ran this model through Genie: two ways to start one engine", cell.backend));
         }
     }
+    notes.extend(
+        pair.aggregate.map(|backend| format!("{backend} prints one mean for all queries of a launch, the other's launch is a median")),
+    );
     for (column, word) in [
         ("perf_profile", "performance profile"),
         ("chunk", "chunk of the prefill graph"),

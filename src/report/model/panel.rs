@@ -1,10 +1,13 @@
 //! One class on one device.
 
-use super::cells::row;
+use std::collections::BTreeSet;
+
+use super::cells::{blocks, intervals};
+use super::charts::charts;
 use super::details::details;
-use super::distributions::charts;
+use super::failures::gone;
 use super::figures::Notes;
-use super::groups::{Colours, groups, panels};
+use super::groups::{Colours, Group, cells_of, groups, panels};
 use super::layers::layers;
 use super::pairs::{pairs, tables};
 use super::view::{Panel, Set};
@@ -37,38 +40,28 @@ fn note(class: &str) -> &'static str {
     }
 }
 
-/// Cells of a panel.
-pub fn cells_of<'a>(run: &'a Run, class: &str, device: &str) -> Vec<&'a Cell> {
-    let mut cells: Vec<&Cell> = run.cells.iter().filter(|cell| cell.class == class && cell.key.device == device).collect();
-    cells.sort_by_key(|cell| (&cell.quant, cell.prompt, cell.generate, &cell.backend));
-    cells
+/// What may be compared with what in a set (rules R13 and R29).
+fn comparability(cells: &[&Cell]) -> Option<String> {
+    let kinds: BTreeSet<(&str, Option<&str>)> = cells.iter().map(|cell| (cell.quant.as_str(), cell.text("artifact"))).collect();
+    (kinds.len() > 1).then(|| {
+        "Same source model, different quantisation: rows of different quant classes or artifacts stand beside each other and are not ranked. What each artifact holds is told below the table.".into()
+    })
 }
 
-/// All panels of a run that hold a cell which was at least tried.
+/// All panels of a run.
 pub fn all(run: &Run, anchor: &str, colours: &Colours) -> Result<Vec<Panel>, ReportError> {
     let mut found = Vec::new();
     for (class, device) in panels(run) {
         let cells = cells_of(run, class, device);
         let anchor = format!("{anchor}-p{}", found.len());
         let mut sets = Vec::new();
-        for group in groups(run, class, device) {
-            let mut notes = Notes::default();
-            let timings = group.comparable();
-            let mixed = timings.len() > 1;
-            sets.push(Set {
-                anchor: format!("{anchor}-s{}", sets.len()),
-                title: format!("{} · {}", group.model, group.quant),
-                rows: group.cells.iter().map(|cell| row(run, &group, cell, colours, mixed, &mut notes)).collect(),
-                measured: !timings.is_empty(),
-                timing: timings.first().filter(|_| !mixed).map(|(timing, _)| timing.words()),
-                notes: notes.into_notes(),
-                charts: charts(run, &group, colours)?,
-                details: details(&group),
-            });
+        for group in groups(&cells) {
+            sets.push(set(run, &group, format!("{anchor}-s{}", sets.len()), colours)?);
         }
         let pairings = tables(&pairs(run, &cells), artifact_word(class));
         let unpaired = (pairings.is_empty() && cells.iter().any(|cell| cell.counts()))
             .then(|| format!("No two frameworks were measured on the same {}, so no ratio is given.", artifact_word(class)));
+        let (layers, unprofiled) = layers(run, &cells, colours)?;
         found.push(Panel {
             anchor,
             title: class_title(class),
@@ -79,8 +72,27 @@ pub fn all(run: &Run, anchor: &str, colours: &Colours) -> Result<Vec<Panel>, Rep
             pairs: pairings,
             unpaired,
             sets,
-            layers: layers(run, &cells, colours)?,
+            layers,
+            unprofiled,
         });
     }
     Ok(found)
+}
+
+fn set(run: &Run, group: &Group, anchor: String, colours: &Colours) -> Result<Set, ReportError> {
+    let mut notes = Notes::default();
+    let timings = group.comparable();
+    let mixed = timings.len() > 1;
+    Ok(Set {
+        anchor,
+        title: group.model.to_owned(),
+        note: comparability(&group.counted()),
+        blocks: blocks(run, group, colours, mixed, &mut notes),
+        gone: gone(&group.cells, colours),
+        intervals: intervals(group),
+        timing: timings.first().filter(|_| !mixed).map(|(timing, _)| timing.words()),
+        notes: notes.into_notes(),
+        charts: charts(run, group, colours)?,
+        details: details(group),
+    })
 }

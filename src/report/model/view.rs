@@ -9,6 +9,8 @@ use crate::report::charts::Swatch;
 pub struct Page {
     pub title: String,
     pub tool: String,
+    /// An artifact was made by bench itself, which limits what its token check says.
+    pub self_made: bool,
     pub palette: &'static [Swatch],
     /// What each metric means, as the tables' schema has it.
     pub definitions: Vec<Fact>,
@@ -32,11 +34,38 @@ pub struct RunView {
     pub runtimes: Vec<RuntimeView>,
     pub counts: Vec<Count>,
     pub sentences: Vec<String>,
+    pub headlines: Vec<Headline>,
     pub panels: Vec<Panel>,
-    pub failures: Vec<Failure>,
+    pub failures: Vec<Gone>,
     pub environment: Vec<Section>,
     pub warnings: Vec<String>,
     pub problems: Vec<String>,
+}
+
+/// What was found for one class, on the first screen.
+#[derive(Debug, Serialize)]
+pub struct Headline {
+    pub anchor: String,
+    pub title: String,
+    pub device: String,
+    pub emulator: bool,
+    /// Which workload the rows are of.
+    pub workload: String,
+    /// Which model, where there is one.
+    pub model: String,
+    /// How the intervals were made.
+    pub intervals: String,
+    pub rows: Vec<HeadRow>,
+    pub sentences: Vec<String>,
+}
+
+/// One backend and quantisation of a headline.
+#[derive(Debug, Serialize)]
+pub struct HeadRow {
+    pub key: String,
+    pub backend: String,
+    pub quant: String,
+    pub values: Vec<Value>,
 }
 
 /// How many cells ended so.
@@ -51,8 +80,11 @@ pub struct Count {
 pub struct RuntimeView {
     pub key: String,
     pub backend: String,
+    /// ready, missing or refused.
     pub state: &'static str,
     pub text: String,
+    /// What to do about it.
+    pub remedy: Option<String>,
 }
 
 /// Some facts under a heading.
@@ -75,21 +107,35 @@ pub struct Panel {
     pub unpaired: Option<String>,
     pub sets: Vec<Set>,
     pub layers: Vec<Chart>,
+    /// Backends without times per operation, where others have them.
+    pub unprofiled: Option<String>,
 }
 
-/// The cells of one model in one quantisation.
+/// The cells of one model.
 #[derive(Debug, Serialize)]
 pub struct Set {
     pub anchor: String,
     pub title: String,
-    pub rows: Vec<CellRow>,
-    /// Whether any row counts.
-    pub measured: bool,
+    /// What may be compared with what.
+    pub note: Option<String>,
+    /// Rows that count, by workload.
+    pub blocks: Vec<Block>,
+    /// Cells that don't, those with one reason together.
+    pub gone: Vec<Gone>,
+    /// How the intervals were made.
+    pub intervals: String,
     /// How the first token was timed, where all rows agree.
     pub timing: Option<String>,
     pub notes: Vec<Note>,
     pub charts: Vec<Chart>,
     pub details: Vec<Grid>,
+}
+
+/// Rows of one workload.
+#[derive(Debug, Serialize)]
+pub struct Block {
+    pub workload: String,
+    pub rows: Vec<CellRow>,
 }
 
 /// A footnote.
@@ -105,17 +151,14 @@ pub struct CellRow {
     pub key: String,
     pub id: String,
     pub backend: String,
-    pub workload: String,
+    pub quant: String,
     pub axes: String,
-    /// Empty when it counts, else the status and the reason.
-    pub out: Option<String>,
-    pub status: &'static str,
     pub values: Vec<Value>,
     /// How its first token was timed, where the rows of the set differ.
     pub timing: Option<String>,
     pub n: String,
     pub n_title: String,
-    pub stability: Badge,
+    pub stability: Option<Badge>,
     pub badges: Vec<Badge>,
     pub unit: String,
     pub checks: Vec<Badge>,
@@ -176,6 +219,8 @@ pub struct Pairing {
     pub above: String,
     pub below: String,
     pub rows: Vec<PairRow>,
+    /// How the ends of the ratios were made.
+    pub ends: Vec<String>,
     pub notes: Vec<String>,
 }
 
@@ -184,7 +229,9 @@ pub struct Pairing {
 pub struct PairRow {
     pub workload: String,
     pub quant: String,
+    /// The end of its name, which tells it from others.
     pub artifact: String,
+    pub artifact_whole: String,
     pub metrics: Vec<PairMetric>,
 }
 
@@ -199,12 +246,14 @@ pub struct PairMetric {
     pub title: String,
 }
 
-/// A cell that is in no chart.
-#[derive(Debug, Serialize)]
-pub struct Failure {
-    pub id: String,
+/// Cells of one backend and class that are in no chart, all for one reason.
+#[derive(Debug, Clone, Serialize)]
+pub struct Gone {
+    pub key: String,
     pub backend: String,
-    pub workload: String,
+    /// Quantisations and workloads.
+    pub what: String,
+    pub ids: Vec<String>,
     pub place: String,
     pub status: &'static str,
     pub kind: String,

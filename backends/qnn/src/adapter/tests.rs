@@ -57,7 +57,9 @@ fn paths() -> Paths {
 #[test]
 fn without_the_sdk_the_remedy_is_named() {
     let Availability::Missing { what, remedy } = Qnn.probe(&device("linux"), &Installed::default()) else { panic!() };
-    assert!(what.contains("bin/x86_64-linux-clang/qnn-net-run") && remedy.contains("QAIRT_SDK_ROOT") && remedy.contains("--accept-licence"));
+    assert!(
+        what.contains("bin/x86_64-linux-clang/qnn-net-run") && remedy.contains("QAIRT_SDK_ROOT") && remedy.contains("--accept-licence")
+    );
     // Without the extensions library a performance profile would silently be none.
     let Availability::Missing { what, .. } = Qnn.probe(&device("linux"), &installed(Some(&extensions()))) else { panic!() };
     assert!(what.contains("libQnnHtpNetRunExtensions.so"), "{what}");
@@ -108,7 +110,9 @@ fn a_performance_profile_goes_through_the_extensions() {
 const RUN: &str = "qnn-net-run pid:1\nqnn-net-run build version: v2.37.0.1\nProcessing inference input(s):\nCreating context from binary file: x.bin\nExecuting Graphs\n";
 
 fn viewer(us: u32) -> String {
-    format!("Qnn Init/Prepare/Finalize/De-Init/Execute/Lib-Load Statistics:\nExecute Stats (Average):\n----\nGraph 0 (g):\n    NetRun:  {us} us\n")
+    format!(
+        "Qnn Init/Prepare/Finalize/De-Init/Execute/Lib-Load Statistics:\nExecute Stats (Average):\n----\nGraph 0 (g):\n    NetRun:  {us} us\n"
+    )
 }
 
 /// What a whole launch leaves.
@@ -142,7 +146,10 @@ fn whole_output_is_two_graphs_with_their_tokens() {
         ("graph", "runtime-default", "false")
     );
     let checks = |captured: &Captured| Qnn.verify(&cell(None), &Expected::default(), &parsed, captured);
-    assert_eq!((checks(&captured).count, checks(&captured).tokens, checks(&captured).unit), (Check::NotCheckable, Check::NotCheckable, Check::NotCheckable));
+    assert_eq!(
+        (checks(&captured).count, checks(&captured).tokens, checks(&captured).unit),
+        (Check::NotCheckable, Check::NotCheckable, Check::NotCheckable)
+    );
     assert!(checks(&captured).reasons[0].contains("no token loop"));
     captured.evidence = Evidence { mapped: vec!["/sdk/libQnnHtp.so".into()], device_nodes: Vec::new() };
     assert_eq!((checks(&captured).unit, checks(&captured).unit_found.as_deref()), (Check::Confirmed, Some("npu")));
@@ -161,13 +168,19 @@ fn exit_status_0_is_not_enough() {
     let text = |name: &'static str, text: &'static str| move |c: &mut Captured| drop(c.files.insert(name.into(), text.into()));
     assert!(failure(text("decode/stdout.txt", RUN)).contains("decode: the output ends before `Finished Executing Graphs`"));
     assert!(failure(text("decode/stdout.txt", "")).contains("ended without `Finished Executing Graphs`, its last words: nothing"));
-    assert!(failure(|c| drop(c.files.remove("decode/out_decode/Result_0/logits_native.raw"))).contains("left no results in out_decode/Result_0"));
+    assert!(
+        failure(|c| drop(c.files.remove("decode/out_decode/Result_0/logits_native.raw")))
+            .contains("left no results in out_decode/Result_0")
+    );
     assert!(failure(text("prefill-viewer/stdout.txt", "Init Stats:\n----\n    NetRun:  5 us\n")).contains("holds no time"));
     let two = "Execute Stats (Average):\n----\nGraph 0 (a):\n    NetRun:  5 us\nGraph 1 (b):\n    NetRun:  6 us\n";
     assert!(failure(text("prefill-viewer/stdout.txt", two)).contains("holds 2 graphs"));
     let code = failure(|c| {
         c.files.insert("prefill/stdout.txt".into(), RUN.into());
-        c.files.insert("prefill/stderr.txt".into(), "     0.0ms [ ERROR ] QnnDsp <E> Failed to create context from binary with err 5005\n".into());
+        c.files.insert(
+            "prefill/stderr.txt".into(),
+            "     0.0ms [ ERROR ] QnnDsp <E> Failed to create context from binary with err 5005\n".into(),
+        );
         c.ended.code = Some(1);
     });
     assert!(code.contains("5005") && code.starts_with("model"), "{code}");

@@ -1,0 +1,77 @@
+//! One device behind a server: what the other modules ask things of.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::OnceCell;
+
+use super::{AdbError, Server, protocol, server::Stream};
+
+/// How long something may take before the device counts as gone, although nobody says so.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// Opening a service, and one small question to it.
+    pub answer: Duration,
+    /// A transfer in which not a single block moves.
+    pub stall: Duration,
+}
+impl Default for Patience {
+    fn default() -> Self {
+        Self { answer: protocol::ANSWER, stall: Duration::from_secs(30) }
+    }
+}
+
+/// A device behind a server. Cheap to clone; every request is a connection of its own, so there is nothing to reconnect.
+#[derive(Debug, Clone)]
+pub struct Remote {
+    server: Server,
+    serial: String,
+    pub(super) patience: Patience,
+    features: Arc<OnceCell<BTreeSet<String>>>,
+    requests: Arc<AtomicU64>,
+}
+
+impl Remote {
+    /// The device of that serial, which need not be there yet.
+    pub fn new(server: Server, serial: impl Into<String>, patience: Patience) -> Self {
+        Self { server, serial: serial.into(), patience, features: Arc::default(), requests: Arc::default() }
+    }
+
+    /// Takes the daemon's features for granted instead of asking (a daemon that claims more than it does, a test).
+    #[must_use]
+    pub fn assuming(self, features: &[&str]) -> Self {
+        let features = features.iter().map(|f| (*f).to_owned()).collect();
+        Self { features: Arc::new(OnceCell::new_with(Some(features))), ..self }
+    }
+
+    /// Its serial, or `HOST:PORT`.
+    pub fn serial(&self) -> &str {
+        &self.serial
+    }
+
+    /// Its server.
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// Connections made to the device so far.
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// Whether server and daemon have a feature; asked once.
+    pub(super) async fn has(&self, feature: &str) -> Result<bool, AdbError> {
+        Ok(self.features.get_or_try_init(|| self.server.features(&self.serial)).await?.contains(feature))
+    }
+
+    pub(super) async fn open(&self, during: &str, service: &str) -> Result<Stream, AdbError> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.server.service(&self.serial, during, service, self.patience.answer).await
+    }
+}

@@ -1,0 +1,404 @@
+//! A run that survives its connection. The agent is started detached and needs nobody; here it is only watched, by questions that start no
+//! process on the device (`stat` and reads of its file service), and its evidence is taken when it is there. A lost connection is mended, a lost
+//! run is told apart by what is left: `done.json` (adopted), a living agent (watched on), neither (R18, a reboot), and each has its words.
+
+use std::{path::Path, time::Duration};
+
+use bench_agent::{
+    pidfile::ProcessId,
+    spec::{Done, Spec},
+};
+use tokio::time::{Instant, sleep};
+
+use super::{
+    AdbError, Server, connect,
+    protocol::DeviceState,
+    remote::Remote,
+    shell::{Limits, quote},
+    sync::{Files, Over},
+};
+use crate::device::Cancel;
+
+/// What the agent may need after time-out and grace to have ended everything (agent/README.md), and to write its evidence on a slow disk.
+const HARD_END: Duration = Duration::from_secs(11 + 20);
+/// An agent leaves its pid file within milliseconds of its start.
+const START: Duration = Duration::from_secs(15);
+/// Questions come at least and at most this far apart, and late by a twentieth of the run's time.
+const POLL: [Duration; 2] = [Duration::from_millis(40), Duration::from_secs(1)];
+/// Whether the agent lives is asked less often than whether it is done.
+const ALIVE: Duration = Duration::from_secs(2);
+/// How long a lost device is still waited for after the user wanted to stop.
+const LEAVING: Duration = Duration::from_secs(10);
+/// Largest evidence files taken: `done.json` and the telemetry of a day.
+const EVIDENCE: u64 = 2 << 30;
+
+/// Runs a spec under the agent and copies the evidence to the host's `spec.out_dir`.
+pub(super) async fn run(
+    remote: &Remote,
+    agent: &str,
+    out: &str,
+    spec: &Spec,
+    mut cancel: Cancel,
+    reconnect: Duration,
+) -> Result<Done, AdbError> {
+    let here = Path::new(&spec.out_dir);
+    std::fs::create_dir_all(here).map_err(AdbError::host(here))?;
+    let mut there = spec.clone();
+    out.clone_into(&mut there.out_dir);
+    let bytes = serde_json::to_vec_pretty(&there).map_err(|e| broken(remote, format!("the spec can't be written: {e}")))?;
+    // Kept beside the evidence too.
+    let spec_file = here.join("spec.json");
+    std::fs::write(&spec_file, &bytes).map_err(AdbError::host(&spec_file))?;
+
+    let mut watch = Watch {
+        remote,
+        agent,
+        out,
+        started: Instant::now(),
+        hard_end: Duration::from_millis(spec.timeout_ms.saturating_add(spec.grace_ms)).saturating_add(HARD_END),
+        reconnect,
+        cancel: cancel.clone(),
+        boot: String::new(),
+        files: None,
+        id: None,
+        asked: None,
+    };
+    remote.write(&format!("{out}/spec.json"), &bytes, 0o644).await?;
+    let mut stop = Stop::No;
+    // What was already asked to stop is not started.
+    if *cancel.borrow() {
+        return Err(broken(remote, "cancelled before the start".to_owned()));
+    }
+    if let Err(e) = watch.start().await {
+        // Whether it was started is not known: what is there when the device is back tells.
+        if !e.is_lost() {
+            return Err(e);
+        }
+        watch.mend(e).await?;
+    }
+    loop {
+        match watch.look().await {
+            Ok(Seen::Done) => break,
+            Ok(Seen::Running) => {}
+            Err(e) if e.is_lost() => {
+                watch.mend(e).await?;
+                continue;
+            }
+            Err(e) => return Err(e),
+        }
+        let wanted = *cancel.borrow();
+        stop = watch.stop(stop, wanted, Duration::from_millis(spec.grace_ms)).await?;
+        tokio::select! {
+            () = sleep(watch.pause()) => {}
+            () = asked(&mut cancel), if stop == Stop::No => {}
+        }
+    }
+    watch.collect(here).await
+}
+
+/// Waits until the user wants to stop; for ever if nobody can want that any more.
+async fn asked(cancel: &mut Cancel) {
+    if cancel.wait_for(|stop| *stop).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+fn broken(remote: &Remote, what: String) -> AdbError {
+    AdbError::Broken { serial: remote.serial().to_owned(), what }
+}
+
+/// How far the agent has been asked to end.
+#[derive(Clone, Copy, PartialEq)]
+enum Stop {
+    No,
+    /// TERM was sent, and when.
+    Term(Instant),
+}
+
+enum Seen {
+    Running,
+    Done,
+}
+
+struct Watch<'a> {
+    remote: &'a Remote,
+    agent: &'a str,
+    out: &'a str,
+    started: Instant,
+    /// From the start; then nothing of the run can be alive any more.
+    hard_end: Duration,
+    reconnect: Duration,
+    cancel: Cancel,
+    boot: String,
+    files: Option<Files>,
+    id: Option<ProcessId>,
+    /// When the agent was last asked for.
+    asked: Option<Instant>,
+}
+
+impl Watch<'_> {
+    /// Starts the agent in a session and group of its own. Starting it twice does no harm: it locks its folder.
+    async fn start(&mut self) -> Result<(), AdbError> {
+        let script = format!(
+            "cat /proc/sys/kernel/random/boot_id 2>/dev/null || echo unknown\n\
+             cd {} || exit 1\n\
+             $(command -v setsid) {} run spec.json </dev/null >/dev/null 2>>agent.err &",
+            quote(self.out),
+            quote(self.agent)
+        );
+        let said = self.remote.sh("starting the agent", &script).await?;
+        self.boot = said.trim().to_owned();
+        self.asked = None;
+        Ok(())
+    }
+
+    fn pause(&self) -> Duration {
+        (self.started.elapsed() / 20).clamp(POLL[0], POLL[1])
+    }
+
+    fn file(&self, name: &str) -> String {
+        format!("{}/{name}", self.out)
+    }
+
+    async fn files(&mut self) -> Result<&mut Files, AdbError> {
+        if self.files.is_none() {
+            self.files = Some(self.remote.files().await?);
+        }
+        Ok(self.files.as_mut().expect("just made"))
+    }
+
+    /// One look at the run.
+    async fn look(&mut self) -> Result<Seen, AdbError> {
+        if self.is_done().await? {
+            return Ok(Seen::Done);
+        }
+        if self.asked.is_some_and(|t| t.elapsed() < ALIVE) {
+            return Ok(Seen::Running);
+        }
+        if self.id.is_none() {
+            let path = self.file("agent.pid");
+            let text = self.files().await?.read(&path, 100).await?;
+            self.id = text.and_then(|t| String::from_utf8_lossy(&t).trim().parse().ok());
+        }
+        let Some(id) = self.id else {
+            if self.started.elapsed() > START {
+                return Err(broken(self.remote, format!("bench-agent did not start: {}", self.last_words().await)));
+            }
+            return Ok(Seen::Running);
+        };
+        self.asked = Some(Instant::now());
+        let stat = self.files().await?.read(&format!("/proc/{}/stat", id.pid), 4096).await;
+        let alive = match stat {
+            Ok(text) => text.is_some_and(|t| id.matches(&t)),
+            Err(e) if e.is_lost() => return Err(e),
+            // The daemon may not look there on this device; the shell may.
+            Err(_) => {
+                let said = self.remote.exec(&format!("cat /proc/{}/stat", id.pid), Limits::default()).await?;
+                id.matches(&said.stdout)
+            }
+        };
+        // It may have finished between the two questions.
+        if alive {
+            return Ok(Seen::Running);
+        }
+        if self.is_done().await? { Ok(Seen::Done) } else { Err(self.gone().await) }
+    }
+
+    async fn is_done(&mut self) -> Result<bool, AdbError> {
+        let path = self.file("done.json");
+        let result = self.files().await?.stat(&path, false).await;
+        if result.is_err() {
+            self.files = None;
+        }
+        Ok(result?.is_some())
+    }
+
+    /// The agent is dead and left nothing: what may live on is ended, and the words say why this happens.
+    async fn gone(&self) -> AdbError {
+        let _ = end(self.remote, self.out, "KILL").await;
+        broken(
+            self.remote,
+            format!(
+                "bench-agent is gone and left no evidence: when adbd is restarted (USB mode, `adb root`, `adb tcpip`, on some phones the \
+                 cable), Android ends everything that it started; the kernel's out-of-memory killer does it too. {}",
+                self.last_words().await
+            ),
+        )
+    }
+
+    async fn last_words(&self) -> String {
+        let script = format!("tail -c 600 -- {}", quote(&self.file("agent.err")));
+        let said = self.remote.exec(&script, Limits::default()).await.map(|o| o.text()).unwrap_or_default();
+        let said = said.trim();
+        if said.is_empty() { "it said nothing".to_owned() } else { format!("its last words: {said}") }
+    }
+
+    /// Ends the agent when the user wants that, or when it is past its own hard end; once more with KILL if TERM does not help.
+    async fn stop(&mut self, stop: Stop, wanted: bool, grace: Duration) -> Result<Stop, AdbError> {
+        let overdue = self.started.elapsed() > self.hard_end;
+        match stop {
+            Stop::No if wanted || overdue => match end(self.remote, self.out, "TERM").await {
+                Ok(()) => Ok(Stop::Term(Instant::now())),
+                // The next look mends the connection, the round after it asks again.
+                Err(e) if e.is_lost() => {
+                    self.files = None;
+                    Ok(Stop::No)
+                }
+                Err(e) => Err(e),
+            },
+            Stop::Term(at) if at.elapsed() > grace.saturating_add(HARD_END) => {
+                let _ = end(self.remote, self.out, "KILL").await;
+                Err(broken(self.remote, "bench-agent did not end when told to and was killed".to_owned()))
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// Waits for a lost device. Afterwards a look tells what became of the run.
+    async fn mend(&mut self, first: AdbError) -> Result<(), AdbError> {
+        self.files = None;
+        let mut until = Instant::now() + self.reconnect;
+        let mut last = first;
+        let mut wait = Duration::from_millis(100);
+        let mut cancel = self.cancel.clone();
+        let mut leaving = false;
+        while Instant::now() < until {
+            tokio::select! {
+                back = self.back() => match back {
+                    Ok(()) => return Ok(()),
+                    Err(e) if e.is_lost() => last = e,
+                    Err(e) => return Err(e),
+                },
+                // Who wants to stop does not wait for a device that may never come back; the spec's hard end stops the agent.
+                () = asked(&mut cancel), if !leaving => {
+                    leaving = true;
+                    until = until.min(Instant::now() + LEAVING);
+                }
+            }
+            sleep(wait).await;
+            wait = (wait * 2).min(Duration::from_secs(2));
+        }
+        Err(last)
+    }
+
+    async fn back(&mut self) -> Result<(), AdbError> {
+        revive(self.remote).await?;
+        let during = "looking for a run after a lost connection";
+        let script = format!(
+            "cat /proc/sys/kernel/random/boot_id 2>/dev/null || echo unknown; cd {} && ls agent.pid done.json 2>/dev/null; true",
+            quote(self.out)
+        );
+        let said = self.remote.sh(during, &script).await?;
+        let mut lines = said.lines();
+        let boot = lines.next().unwrap_or_default().trim();
+        let left: Vec<_> = lines.collect();
+        if left.contains(&"done.json") {
+            return Ok(());
+        }
+        if !self.boot.is_empty() && boot != self.boot {
+            return Err(broken(self.remote, "the device was restarted during the run".to_owned()));
+        }
+        if left.contains(&"agent.pid") {
+            // Asked at once whether it lives.
+            self.asked = None;
+            return Ok(());
+        }
+        // The connection was lost before the agent was there.
+        self.started = Instant::now();
+        self.start().await
+    }
+
+    /// Copies the evidence; `done.json` last, so that where it is, the rest is complete.
+    async fn collect(&mut self, here: &Path) -> Result<Done, AdbError> {
+        let mut since: Option<Instant> = None;
+        loop {
+            match self.copy(here).await {
+                Ok(done) => return Ok(done),
+                Err(e) if e.is_lost() && since.is_none_or(|s| s.elapsed() < self.reconnect) => {
+                    since.get_or_insert_with(Instant::now);
+                    self.mend(e).await?;
+                }
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    async fn copy(&mut self, here: &Path) -> Result<Done, AdbError> {
+        let names = ["stdout.txt", "stderr.txt", "telemetry.csv", "agent.pid", "child.pid", "done.json"];
+        for name in names {
+            let path = self.file(name);
+            let files = self.files().await?;
+            match files.stat(&path, false).await? {
+                Some(stat) if stat.is_file() => files.pull(&path, &here.join(name), EVIDENCE, Over::Fail, &|_, _| ()).await?,
+                // A folder of an earlier launch may have one that this one has not.
+                _ => continue,
+            };
+        }
+        let done = here.join("done.json");
+        let bytes = std::fs::read(&done).map_err(AdbError::host(&done))?;
+        serde_json::from_slice(&bytes).map_err(|e| broken(self.remote, format!("done.json can't be read: {e}")))
+    }
+}
+
+/// A server that was restarted has forgotten the devices on the network; one that is gone may be the user's own, which is started again.
+async fn revive(remote: &Remote) -> Result<(), AdbError> {
+    let server = Server::reach(remote.server().address().clone()).await?;
+    let serial = remote.serial();
+    let listed = server.devices().await?.into_iter().find(|d| d.serial == serial);
+    let why = match listed {
+        Some(d) if d.state == DeviceState::Device => return Ok(()),
+        Some(d) => format!("its state is {}", d.state),
+        None if serial.contains(':') => {
+            return connect::connect(&server, serial).await.map_err(|e| AdbError::Lost {
+                serial: serial.to_owned(),
+                during: "connecting again".to_owned(),
+                why: e.to_string(),
+            });
+        }
+        None => "the server does not see it".to_owned(),
+    };
+    Err(AdbError::Lost { serial: serial.to_owned(), during: "waiting for it".to_owned(), why })
+}
+
+/// Sends a signal to the agent of an evidence folder (its command ends with it), or KILL to both and the command's whole group. Processes
+/// are recognised by their start time: a pid may belong to somebody else by now.
+async fn end(remote: &Remote, out: &str, signal: &str) -> Result<(), AdbError> {
+    let script = format!("{ALIVE_FUNCTION}\ncd {} || exit 0\n{}", quote(out), ending(signal));
+    remote.sh("ending a run", &script).await.map(|_| ())
+}
+
+/// `alive FILE` sets `p` and succeeds if the process of a pid file lives.
+const ALIVE_FUNCTION: &str = r#"
+alive() {
+    p= s=; read -r p s < "$1" || [ -n "$s" ] || return 1
+    case "$p$s" in *[!0-9]*|'') return 1;; esac
+    t=$(cat "/proc/$p/stat" 2>/dev/null) || return 1
+    t=${t##*) }; set -- $t
+    [ "${20}" = "$s" ] && [ "$1" != Z ]
+}"#;
+
+fn ending(signal: &str) -> &'static str {
+    if signal == "TERM" {
+        "alive agent.pid && kill -TERM $p; true"
+    } else {
+        // The agent last: as long as it lives, its command's orphans are its children.
+        "alive child.pid && { kill -KILL -$p; kill -KILL $p; }; alive agent.pid && kill -KILL $p; true"
+    }
+}
+
+/// See [`super::Adb::end_orphans`].
+pub(super) async fn end_orphans(remote: &Remote, root: &str) -> Result<Vec<String>, AdbError> {
+    // TERM to every agent; those that do not end within five seconds, and commands without an agent, are killed.
+    let script = format!(
+        "{ALIVE_FUNCTION}\ncd {}/work 2>/dev/null || exit 0\n\
+         for d in *.out*; do [ -d \"$d\" ] || continue; for f in agent.pid child.pid; do \
+           alive \"$d/$f\" && echo \"$p $s\" && [ $f = agent.pid ] && kill -TERM $p; done; done\n\
+         n=0; while [ $n -lt 25 ]; do left=; for f in *.out*/*.pid; do [ -e \"$f\" ] && alive \"$f\" && left=1; done; \
+           [ -z \"$left\" ] && break; n=$((n+1)); sleep 0.2; done\n\
+         for d in *.out*; do [ -d \"$d\" ] || continue; ( cd \"$d\" && {} ); done; true",
+        quote(root),
+        ending("KILL")
+    );
+    let said = remote.sh("ending what an earlier bench left", &script).await?;
+    Ok(said.lines().map(str::to_owned).collect())
+}

@@ -1,0 +1,6 @@
+//! A run folder made up for the tests.
+
+mod folder;
+mod rows;
+
+pub use folder::write;

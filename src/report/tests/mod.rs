@@ -1,0 +1,5 @@
+//! The report of a made-up run, from end to end.
+
+mod limits;
+mod page;
+mod support;

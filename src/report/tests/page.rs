@@ -1,0 +1,166 @@
+//! What the page of a whole run says.
+
+use std::fs;
+
+use super::support::{csv, drawings, edit, page_of, part, run};
+use crate::report::{render, write};
+
+#[test]
+fn the_figures_are_those_of_the_table() {
+    let (_keep, dir) = run();
+    let page = page_of(&dir);
+    for (cell, metric) in [
+        ("genie.tiny.w8a16.p96", "ttft_ms"),
+        ("ort-qnn.tiny.fp16.p224", "decode_tok_s"),
+        ("mnn.tiny.w8.p32", "e2e_ms"),
+        ("ort-genai.tiny.fp32.p32", "load_ms"),
+    ] {
+        let exact: f64 = csv(&dir, cell, metric).parse().expect("a number");
+        assert!(page.contains(&format!("title=\"{exact} exactly;")), "{cell} {metric} {exact}");
+    }
+    assert!(page.contains("holds the median in 97 % with 6 launches and 50 % with 2 launches"));
+}
+
+#[test]
+fn ratios_stand_on_the_same_artifacts_of_one_class_only() {
+    let (_keep, dir) = run();
+    let page = page_of(&dir);
+    assert!(page.contains("genie against ort-qnn on the same context binaries"));
+    assert_eq!(page.matches("class=\"pairing\"").count(), 1, "one pairing in all");
+    // The median of the launches' medians, and not of all queries.
+    let number = |cell: &str| csv(&dir, cell, "ttft_ms").parse::<f64>().expect("a number");
+    let ratio = number("genie.tiny.w8a16.p96") / number("ort-qnn.tiny.w8a16.p96");
+    let pairing = part(&page, "class=\"pairing\"", "</section>");
+    assert!(pairing.contains(&format!("<span class=\"value\">{ratio:.3}</span>")), "{ratio}");
+    assert!(pairing.contains("genie sooner") && pairing.contains("6 launches a side: interval of at least 95 %"));
+    let emulator = part(&page, "<section class=\"panel emulator\"", "<section class=\"panel native\"");
+    for name in ["ort-genai", "llama-cpp", "mnn"] {
+        assert!(!emulator.contains(name), "{name} in the emulator's panel");
+    }
+    let pc = part(&page, "<section class=\"panel native\"", "id=\"r0-out\"");
+    assert!(!pc.contains("genie<") && !pc.contains("ort-qnn") && pc.contains("No two frameworks were measured on the same artifact"));
+    assert_eq!(page.matches("Emulator time is not device time").count(), 2, "on the first screen and in the panel");
+    assert!(pc.contains("Same source model, different quantisation"));
+}
+
+#[test]
+fn other_artifacts_have_no_ratio_and_a_printed_mean_is_said() {
+    let (_keep, dir) = run();
+    let cells = fs::read_to_string(dir.join("cells.csv")).expect("cells");
+    fs::write(dir.join("cells.csv"), cells.replace("qnn-context-a1b2c3d4fp16", "")).expect("cells");
+    edit(&dir, "samples.csv", |at, mut fields| {
+        if fields[at("backend")] == "ort-qnn" {
+            fields[at("aggregate_n")] = "8".into();
+        }
+        vec![fields]
+    });
+    let page = page_of(&dir);
+    let pairing = part(&page, "class=\"pairing\"", "</section>");
+    assert!(!pairing.contains("<td>fp16</td>") && pairing.contains("<td>w8a16</td>"));
+    assert!(pairing.contains("ort-qnn prints one mean for all queries of a launch"));
+    fs::remove_file(dir.join("samples.csv")).expect("the file");
+    let page = page_of(&dir);
+    let pairing = part(&page, "class=\"pairing\"", "</section>");
+    assert!(pairing.contains("own values are not at hand") && !pairing.contains("class=\"interval\"") && !pairing.contains("genie sooner"));
+}
+
+#[test]
+fn ways_to_time_the_first_token_are_not_compared() {
+    let (_keep, dir) = run();
+    let cells = fs::read_to_string(dir.join("cells.csv")).expect("cells");
+    let other = |line: &str| {
+        if line.contains(",ort-qnn.tiny.w8a16") { line.replace(",ids,token_event,", ",text,token_event,") } else { line.to_owned() }
+    };
+    fs::write(dir.join("cells.csv"), cells.lines().map(other).collect::<Vec<_>>().join("\n") + "\n").expect("cells");
+    let page = page_of(&dir);
+    assert!(page.contains("not compared: ids against text") && page.contains("not comparable in 3"));
+    assert!(page.contains("genie faster"), "the decode rate does not depend on the scope");
+    let named = "aria-label=\"Time to first token — from text";
+    let of_text: Vec<&str> = drawings(part(&page, "<section class=\"panel emulator\"", "<section class=\"panel native\""))
+        .into_iter()
+        .filter(|drawing| drawing.contains(named))
+        .collect();
+    assert!(of_text.len() == 1 && of_text[0].contains("ort-qnn") && !of_text[0].contains("genie"));
+    assert!(page.contains("Time to first token — from text, tokenisation included, timed at the token&#x27;s arrival"));
+}
+
+#[test]
+fn cells_that_do_not_count_are_in_no_chart_and_stand_with_their_reason() {
+    let (_keep, dir) = run();
+    let page = page_of(&dir);
+    for drawing in drawings(&page) {
+        assert!(!drawing.contains("executorch") && !drawing.contains("w4"), "{drawing}");
+    }
+    for reason in [
+        "tokens differ from the fp32 reference at position 3 of 16",
+        "the runner ended with signal 11 while loading",
+        "not installed: `bench runtimes install executorch`",
+        "Remedy: bench runtimes install executorch",
+        "no x86-64 build in the SDK",
+    ] {
+        assert!(page.contains(reason), "{reason}");
+    }
+    assert!(page.contains("21 of 25 cells were measured"));
+    assert!(page.contains("the text callback merges pieces"), "a dash has its reason");
+    assert!(page.contains("weights on a grid that 4 and 8 bits hold exactly"), "what the token check of our own artifacts says");
+}
+
+#[test]
+fn the_profile_pass_feeds_layers_alone() {
+    let (_keep, dir) = run();
+    let before = page_of(&dir);
+    for (file, column) in
+        [("samples.csv", "ttft_ms"), ("samples.csv", "decode_tok_s"), ("tokens.csv", "itl_ms"), ("telemetry.csv", "value")]
+    {
+        edit(&dir, file, |at, fields| {
+            let mut profiled = fields.clone();
+            profiled[at("pass")] = "profile".into();
+            profiled[at(column)] = "987654321".into();
+            if fields[at("launch")] == "0" { vec![profiled, fields] } else { vec![fields] }
+        });
+    }
+    assert_eq!(page_of(&dir), before);
+    assert!(before.contains("layer 0 ffn_up") && before.contains("mean of 12 executions") && before.contains("mean of 60 executions"));
+    assert!(before.contains("cycles of the emulator"));
+}
+
+#[test]
+fn nothing_hostile_and_nothing_foreign_is_in_the_page() {
+    let (_keep, dir) = run();
+    let cells = fs::read_to_string(dir.join("cells.csv")).expect("cells");
+    // Names go into drawings, attributes and sentences.
+    fs::write(dir.join("cells.csv"), cells.replace(",mnn,", ",<b onclick=x>&amp;</b>,").replace(",tiny,", ",\"\"\"><script>m</script>\","))
+        .expect("cells");
+    let page = page_of(&dir);
+    assert!(page.contains("Content-Security-Policy\" content=\"default-src 'none'"));
+    for forbidden in ["<script", "<img", "<b onclick", "javascript:", "url(", "@import", "<link", "xlink"] {
+        assert!(!page.contains(forbidden), "{forbidden}");
+    }
+    // The reason with an address in it is text; nothing refers to one.
+    for attribute in ["src=\"", "href=\"http", "xmlns="] {
+        assert!(!page.contains(attribute), "{attribute}");
+    }
+    assert!(page.contains("&lt;script&gt;alert("));
+    assert!(!page.contains('\u{202e}'), "text can't turn its direction");
+    assert!(!page.contains("NaN") && !page.contains("inf ") && !page.contains(">None<"));
+}
+
+#[test]
+fn the_page_is_the_same_each_time_and_written_whole() {
+    let (keep, dir) = run();
+    let out = keep.path().join("reports/x");
+    let path = write(&[dir.clone(), dir.clone()], &out).expect("a report");
+    assert_eq!(path, out.join("index.html"));
+    assert_eq!(fs::read_dir(&out).expect("a folder").count(), 1, "no temporary file is left");
+    assert_eq!(fs::read_to_string(&path).expect("the page"), render(&[dir.clone(), dir]).expect("a page"));
+    assert!(fs::read_to_string(&path).expect("the page").contains("2 runs below each other"));
+}
+
+/// `cargo test page_to_look_at -- --ignored` writes one to `$TMPDIR/bench-report/index.html`.
+
+#[test]
+#[ignore = "for the eye"]
+fn page_to_look_at() {
+    let (_keep, dir) = run();
+    println!("{}", write(&[dir], &std::env::temp_dir().join("bench-report")).expect("a report").display());
+}
