@@ -17,7 +17,12 @@ use std::{
 
 use bench::device::{
     Device,
-    adb::{Adb, AdbError, Options, remote::Remote, shell::Limits, shell::line, sync::Over},
+    adb::{
+        Adb, AdbError, Address, Options, Server,
+        remote::{Patience, Remote},
+        shell::{Limits, line},
+        sync::Over,
+    },
     local::Local,
 };
 use bench_agent::spec::{Done, Reason, Spec};
@@ -66,7 +71,8 @@ on_both!(
 
 /// What runs on the phone besides adbd, by its command line.
 async fn processes(remote: &Remote) -> Vec<String> {
-    let script = "for p in /proc/[0-9]*; do c=$(tr '\\0' ' ' < $p/cmdline) && [ -n \"$c\" ] && echo \"${p#/proc/} $c\"; done 2>/dev/null; true";
+    let script =
+        "for p in /proc/[0-9]*; do c=$(tr '\\0' ' ' < $p/cmdline) && [ -n \"$c\" ] && echo \"${p#/proc/} $c\"; done 2>/dev/null; true";
     let said = remote.sh("processes", script).await.expect("ps");
     let ours = |l: &&str| !l.starts_with("1 ") && !l.contains("adbd") && !l.contains("for p in /proc") && !l.contains("tr \\0");
     said.lines().filter(ours).map(str::to_owned).collect()
@@ -151,7 +157,8 @@ async fn staging_keeps_content_and_permission<D: Device>(device: &D, dir: &Path)
     device.stage(&program, &work, "tool").await.unwrap();
     let out = dir.join("out");
     let done = device.run(&spec(&work, &out, &["./tool", "well"]), never()).await.unwrap();
-    assert_eq!((done.ended.code, fs::read_to_string(out.join("stdout.txt")).unwrap()), (Some(0), "ran well\n".to_owned()));
+    assert_eq!(done.ended.code, Some(0), "{:?}", done.ended);
+    assert_eq!(fs::read_to_string(out.join("stdout.txt")).unwrap(), "ran well\n");
     let to = dir.join("back");
     for name in ["models/a b.bin", "same content"] {
         let done = sh(device, &work, &out, &format!("cat '{name}' > copy; [ ! -x '{name}' ]")).await;
@@ -244,7 +251,7 @@ async fn steps_of_one_folder_do_not_disturb_each_other<D: Device>(device: &D, di
 // ---- shell and files over ADB ---------------------------------------------------------------------------------------------------
 
 fn long() -> Limits {
-    Limits { time: Duration::from_secs(60), output: 100 << 20 }
+    Limits { time: Duration::from_mins(1), output: 100 << 20 }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -342,15 +349,15 @@ fn big_file(path: &Path, megabytes: usize) {
     }
 }
 
-fn same_content(a: &Path, b: &Path) -> bool {
-    let (mut a, mut b) = (File::open(a).unwrap(), File::open(b).unwrap());
-    let (mut x, mut y) = (vec![0; 1 << 20], vec![0; 1 << 20]);
+fn same_content(one: &Path, other: &Path) -> bool {
+    let (mut one, mut other) = (File::open(one).unwrap(), File::open(other).unwrap());
+    let mut blocks = [vec![0; 1 << 20], vec![0; 1 << 20]];
     loop {
-        let n = a.read(&mut x).unwrap();
+        let n = one.read(&mut blocks[0]).unwrap();
         if n == 0 {
-            return b.read(&mut y).unwrap() == 0;
+            return other.read(&mut blocks[1]).unwrap() == 0;
         }
-        if b.read_exact(&mut y[..n]).is_err() || x[..n] != y[..n] {
+        if other.read_exact(&mut blocks[1][..n]).is_err() || blocks[0][..n] != blocks[1][..n] {
             return false;
         }
     }
@@ -376,7 +383,8 @@ async fn two_hundred_megabytes_there_and_back() {
     assert_eq!((sent, seen.into_inner()), (200_000_000, 200_000_000));
     let stat = remote.stat(path).await.unwrap().unwrap();
     assert_eq!((stat.mode, stat.size), (0o100_640, 200_000_000));
-    assert_eq!(stat.mtime, fs::metadata(&from).unwrap().modified().unwrap().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() as i64);
+    let changed = fs::metadata(&from).unwrap().modified().unwrap().duration_since(std::time::UNIX_EPOCH).unwrap();
+    assert_eq!(stat.mtime, i64::try_from(changed.as_secs()).unwrap());
     let start = Instant::now();
     remote.pull(path, &to, 1 << 30, Over::Fail, &|_, _| ()).await.unwrap();
     println!("pull: {:.0} MB/s", 200.0 / start.elapsed().as_secs_f64());
@@ -423,7 +431,7 @@ async fn what_is_there_is_not_sent_again() {
     assert_eq!(stage(&device).await, (0, hash.clone()), "this process knows");
     assert_eq!(stage(&open().await).await, (0, hash.clone()), "another one asks");
     // Spoilt on the device with its old size: found out by the time of change, and sent again.
-    let spoil = "cd /data/local/tmp/bench/store; for f in *.ok; do f=${f%.ok}; chmod 644 $f; printf x | dd of=$f conv=notrunc 2>/dev/null; touch -d 2020-01-01T00:00:00 $f; done";
+    let spoil = "cd /data/local/tmp/bench/store; for f in *.ok; do f=${f%.ok}; chmod 644 $f; { printf x; tail -c +2 $f; } > t && cat t > $f; rm t; touch -d 2020-01-01T00:00:00 $f; done";
     device.remote().sh("spoil", spoil).await.unwrap();
     assert_eq!(stage(&open().await).await, (30_000_000, hash.clone()));
     // Only touched: the digest is computed there and nothing is sent.
@@ -531,14 +539,24 @@ async fn a_daemon_that_hangs_is_found_out_by_our_own_limits() {
     lab.ready().await;
 }
 
-/// What a run of a second and a half is exposed to, while it is on its way.
+/// Waits until the command of a run is there.
+async fn started(lab: &Lab) {
+    let until = Instant::now() + Duration::from_secs(30);
+    let script = "cat /data/local/tmp/bench/work/w.out*/child.pid 2>/dev/null; true";
+    while lab.remote().sh("looking for the run", script).await.unwrap().is_empty() {
+        assert!(Instant::now() < until, "the run does not start");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// What a run of three seconds is exposed to, while it is on its way.
 async fn disturbed(lab: &mut Lab, disturb: impl AsyncFnOnce(&mut Lab)) -> Result<(Done, PathBuf), bench::device::DeviceError> {
     let device = open(lab).await;
     let work = device.work_folder("w").await.unwrap();
     let out = lab.file("out");
     let spec = spec(&work, &out, &["/bin/sh", "-c", "echo start; sleep 3; echo end"]);
     let run = tokio::spawn(async move { device.run(&spec, never()).await });
-    tokio::time::sleep(Duration::from_millis(900)).await;
+    started(lab).await;
     disturb(lab).await;
     run.await.unwrap().map(|done| (done, out))
 }
@@ -620,7 +638,7 @@ async fn a_device_that_is_gone_for_good_is_lost() {
     let work = device.work_folder("w").await.unwrap();
     let spec = spec(&work, &lab.file("out"), &["/bin/sh", "-c", "sleep 60"]);
     let run = tokio::spawn(async move { device.run(&spec, never()).await });
-    tokio::time::sleep(Duration::from_millis(900)).await;
+    started(&lab).await;
     lab.phone.tell("down");
     let start = Instant::now();
     let error = run.await.unwrap().unwrap_err();
@@ -658,4 +676,127 @@ async fn the_overhead_of_a_repetition_is_small() {
     times.remove(0);
     times.sort();
     println!("overhead of a repetition: median {:?}, {requests} connections", times[times.len() / 2]);
+}
+
+// ---- a server that can't be trusted: states and lies that the real daemon does not show --------------------------------------------
+
+/// A server that answers each request with what `answer` gives, and ends the connection where that is `None`.
+async fn fake(answer: impl Fn(&str) -> Option<Vec<u8>> + Send + Sync + 'static) -> Server {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let answer = std::sync::Arc::new(answer);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let answer = answer.clone();
+            tokio::spawn(async move {
+                let mut length = [0; 4];
+                while stream.read_exact(&mut length).await.is_ok() {
+                    let Ok(n) = usize::from_str_radix(&String::from_utf8_lossy(&length), 16) else { break };
+                    let mut request = vec![0; n];
+                    if stream.read_exact(&mut request).await.is_err() {
+                        break;
+                    }
+                    let Some(bytes) = answer(&String::from_utf8_lossy(&request)) else { break };
+                    if stream.write_all(&bytes).await.is_err() {
+                        break;
+                    }
+                    // What follows a service is no request any more.
+                    if !request.starts_with(b"host") {
+                        let _ = stream.read(&mut [0; 4096]).await;
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    Server::reach(Address::Tcp("127.0.0.1".to_owned(), port)).await.unwrap()
+}
+
+fn said(status: &str, text: &str) -> Vec<u8> {
+    format!("{status}{:04x}{text}", text.len()).into_bytes()
+}
+
+#[tokio::test]
+async fn states_without_a_usable_device_have_words_and_a_remedy() {
+    let server = fake(|request| {
+        Some(match request {
+            "host:devices" => said("OKAY", "a b\tunauthorized\nc\tno permissions (user is not in the plugdev group); see [x]\nd\tdevice\n"),
+            "host:devices-l" => said("OKAY", "d                      device usb:1-1 transport_id:7\n"),
+            r if r.starts_with("host-serial:") => said("OKAY", "shell_v2,stat_v2"),
+            _ => said("FAIL", "device unauthorized.\nThis adb server's $ADB_VENDOR_KEYS is not set"),
+        })
+    })
+    .await;
+    let devices = server.devices().await.unwrap();
+    assert_eq!(devices.iter().map(|d| d.serial.as_str()).collect::<Vec<_>>(), ["a b", "c", "d"]);
+    assert!(devices[0].state.remedy().unwrap().contains("allow this computer"));
+    assert!(devices[1].state.remedy().unwrap().contains("plugdev") && devices[1].state.to_string().contains("not in the plugdev"));
+    assert_eq!((devices[2].state.remedy(), devices[2].details.as_str()), (None, "usb:1-1 transport_id:7"));
+    let error = expect_lost(Remote::new(server, "a b", PATIENCE).sh("x", "true").await);
+    assert!(error.to_string().contains("unauthorized"), "{error}");
+}
+
+#[tokio::test]
+async fn lies_are_errors() {
+    let okay = |rest: &[u8]| Some([b"OKAY", rest].concat());
+    let lies: [(&str, &[u8]); 6] = [
+        ("an unknown packet", b"\x09\x01\0\0\0x"),
+        ("a packet longer than what comes", b"\x01\xff\xff\xff\xffabc"),
+        ("an exit status of two bytes", b"\x03\x02\0\0\0\0\0"),
+        ("half a head", b"\x01\x05"),
+        ("nothing", b""),
+        ("text", b"hello, I am no shell protocol at all, sorry"),
+    ];
+    for (lie, bytes) in lies {
+        let bytes = bytes.to_vec();
+        let server = fake(move |r| match r {
+            r if r.starts_with("host-serial:") => Some(said("OKAY", "shell_v2,stat_v2")),
+            r if r.starts_with("host:transport:") => okay(b""),
+            _ => okay(&bytes),
+        })
+        .await;
+        let remote = Remote::new(server, "liar", PATIENCE);
+        let result = remote.exec("true", long()).await;
+        assert!(result.is_err(), "{lie}: {result:?}");
+        let result = remote.stat("/x").await;
+        assert!(result.is_err(), "{lie}: {result:?}");
+        let dir = tempfile::tempdir().unwrap();
+        assert!(remote.pull("/x", &dir.path().join("x"), 100, Over::Fail, &|_, _| ()).await.is_err());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+    for garbage in [&b"OKAYzzzz"[..], b"OKAY00", b"HTTP/1.1 400 Bad Request", b"FAILffffshort", b""] {
+        let bytes = garbage.to_vec();
+        let server = fake(move |_| Some(bytes.clone())).await;
+        let result = Remote::new(server, "x", Patience { answer: Duration::from_millis(300), ..PATIENCE }).sh("x", "true").await;
+        assert!(result.is_err(), "{garbage:?}: {result:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_size_that_does_not_hold_is_an_error() {
+    // 72 bytes of STA2: a regular file of 9 bytes; then RECV gives other contents.
+    let mut stat = [0_u8; 72];
+    stat[..4].copy_from_slice(b"STA2");
+    stat[24..28].copy_from_slice(&0o100_644_u32.to_le_bytes());
+    stat[40] = 9;
+    let contents: [(&str, &[u8]); 4] = [
+        ("short", b"DATA\x03\0\0\0abcDONE\0\0\0\0"),
+        ("long", b"DATA\x0a\0\0\0abcdefghijDONE\0\0\0\0"),
+        ("a block of 4 GB", b"DATA\xff\xff\xff\xffabc"),
+        ("cut", b"DATA\x09\0\0\0abc"),
+    ];
+    for (what, content) in contents {
+        let bytes = [b"OKAY", &stat[..], content].concat();
+        let server = fake(move |r| match r {
+            r if r.starts_with("host-serial:") => Some(said("OKAY", "shell_v2,stat_v2")),
+            r if r.starts_with("host:transport:") => Some(b"OKAY".to_vec()),
+            _ => Some(bytes.clone()),
+        })
+        .await;
+        let dir = tempfile::tempdir().unwrap();
+        let result = Remote::new(server, "liar", PATIENCE).pull("/x", &dir.path().join("x"), 100, Over::Fail, &|_, _| ()).await;
+        assert!(result.is_err(), "{what}: {result:?}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "{what}");
+    }
 }

@@ -127,7 +127,7 @@ impl Device for Local {
 /// An error if the disk of a folder has no room for a few small files.
 fn room(folder: &Path) -> Result<(), DeviceError> {
     let probe = folder.join("room.tmp");
-    let written = fs::write(&probe, [0; 32 << 10]);
+    let written = fs::write(&probe, vec![0; 32 << 10]);
     let _ = fs::remove_file(&probe);
     written.map_err(DeviceError::io(folder))
 }

@@ -93,6 +93,7 @@ def main(folder):
             windows.append(seconds)
         ratios.append(speeds[10.0][-1] / speeds[0.0][-1])
         typical.append(steps[0.0][-1] / steps[10.0][-1])
+        print(f"  pair {pair + 1} of {PAIRS}: {ratios[-1]:.4f}, of the median step {typical[-1]:.4f}", file=sys.stderr, flush=True)
     weights = "tiny" if QUICK else "53 M weights"
     print(f"MNN w8, {weights}, {tokens} tokens, decode windows of {min(windows):.1f} to {max(windows):.1f} s", flush=True)
     show("MNN decode, sampling off, tok/s", speeds[0.0], digits=2)

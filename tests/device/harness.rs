@@ -49,7 +49,8 @@ impl Phone {
         let answers = BufReader::new(child.stdout.take().expect("piped"));
         let mut phone = Self { child, commands, answers, address: String::new() };
         let line = phone.answer();
-        phone.address = line.strip_prefix("ready ").unwrap_or_else(|| panic!("the phone said {line:?}")).to_owned();
+        let address = line.strip_prefix("ready ").unwrap_or_else(|| panic!("the phone said {line:?}"));
+        address.clone_into(&mut phone.address);
         phone
     }
 
@@ -143,7 +144,9 @@ impl Lab {
         let until = Instant::now() + Duration::from_secs(30);
         loop {
             let devices = self.server.devices().await.unwrap_or_default();
-            if devices.iter().any(|d| d.serial == self.phone.address && d.state == DeviceState::Device) && self.remote().sh("hello", "true").await.is_ok() {
+            if devices.iter().any(|d| d.serial == self.phone.address && d.state == DeviceState::Device)
+                && self.remote().sh("hello", "true").await.is_ok()
+            {
                 return;
             }
             assert!(Instant::now() < until, "the phone does not come back: {devices:?}");

@@ -16,7 +16,7 @@ use std::{
 use serde_json::Value;
 
 /// The most that a single command of a test may take on a busy machine.
-pub const LIMIT: Duration = Duration::from_secs(120);
+pub const LIMIT: Duration = Duration::from_mins(2);
 
 /// The folder of this repository.
 pub fn root() -> &'static Path {

@@ -126,6 +126,10 @@ impl Backend for Genie {
         job.runtime.insert("genie".to_owned(), format!("{libraries}/libGenie.so"));
         job.runtime.insert("config".to_owned(), CONFIG.to_owned());
         job.threads = None;
+        if context::device_class(launch.device) == DeviceClass::Emulator {
+            // The emulator runs binaries of every Hexagon version: a phone would refuse them.
+            job.options.insert("htp_arch".to_owned(), launch.device.htp_arch.to_string());
+        }
         let config = serde_json::to_vec_pretty(&config(launch)?).unwrap_or_default();
         let mut files = vec![
             StagedFile { name: JOB_FILE.to_owned(), source: Source::Bytes(job_bytes(&job)) },

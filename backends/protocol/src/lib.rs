@@ -7,6 +7,7 @@
 //!
 //! The events file is JSON lines, one `write(2)` a line, times in absolute nanoseconds of `CLOCK_MONOTONIC` ([`monotonic_ns`]).
 
+mod chip;
 mod clock;
 mod event;
 mod job;
@@ -14,6 +15,7 @@ mod parse;
 mod runner;
 mod writer;
 
+pub use chip::{Chip, check_chip, chip_of};
 pub use clock::monotonic_ns;
 pub use event::{ErrorKind, Event, Finish, Reported};
 pub use job::{Job, JobError, Model, Profile, Query, Unit};

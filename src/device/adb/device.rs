@@ -15,6 +15,7 @@ use std::{
 
 use bench_agent::spec::{Done, Spec};
 use bench_backend_api::{DeviceClass, DeviceFacts};
+use tokio::time::{Instant, sleep};
 
 use super::{
     AdbError, Facts, Server, facts,
@@ -25,6 +26,9 @@ use super::{
     sync::Over,
 };
 use crate::device::{Cancel, Device, DeviceError};
+
+/// How long a step before or after a run waits for a lost device. Shorter than a run may, because nobody can call it off.
+const ABSENCE: Duration = Duration::from_secs(30);
 
 /// Called with a file's name, the bytes sent and all bytes.
 pub type OnProgress = Arc<dyn Fn(&str, u64, u64) + Send + Sync>;
@@ -60,7 +64,7 @@ impl Options {
             htp_arch: 0,
             class: None,
             patience: Patience::default(),
-            reconnect: Duration::from_secs(300),
+            reconnect: Duration::from_mins(5),
             progress: None,
         }
     }
@@ -134,6 +138,26 @@ impl Adb {
         }
     }
 
+    /// Does something that may be done twice, again if the device was lost meanwhile and comes back.
+    async fn again<T, F: Future<Output = Result<T, AdbError>> + Send>(&self, mut work: impl FnMut() -> F + Send) -> Result<T, AdbError> {
+        let until = Instant::now() + self.options.reconnect.min(ABSENCE);
+        loop {
+            let error = match work().await {
+                Err(e) if e.is_lost() => e,
+                result => return result,
+            };
+            loop {
+                if Instant::now() >= until {
+                    return Err(error);
+                }
+                sleep(Duration::from_millis(300)).await;
+                if run::revive(&self.remote).await.is_ok() {
+                    break;
+                }
+            }
+        }
+    }
+
     fn work(&self) -> String {
         format!("{}/work", self.options.root)
     }
@@ -179,26 +203,27 @@ impl Device for Adb {
         let path = inside(&self.work(), name)?;
         let q = quote(&path);
         let script = format!("rm -rf -- {q} {q}.out[0-9]* && mkdir -p -- {q}");
-        self.remote.sh("making a work folder", &script).await?;
+        self.again(|| self.remote.sh("making a work folder", &script)).await?;
         Ok(path)
     }
 
     async fn stage(&self, host: &Path, folder: &str, name: &str) -> Result<(), DeviceError> {
-        Ok(self.stage_file(host, folder, name).await?)
+        Ok(self.again(|| self.stage_file(host, folder, name)).await?)
     }
 
     async fn write(&self, folder: &str, name: &str, bytes: &[u8]) -> Result<(), DeviceError> {
-        Ok(self.remote.write(&inside(folder, name)?, bytes, 0o644).await?)
+        let path = inside(folder, name)?;
+        Ok(self.again(|| self.remote.write(&path, bytes, 0o644)).await?)
     }
 
     async fn run(&self, spec: &Spec, cancel: Cancel) -> Result<Done, DeviceError> {
-        let agent = self.store.put(&self.remote, &self.options.agent, &|_, _| ()).await?;
+        let agent = self.again(|| self.store.put(&self.remote, &self.options.agent, &|_, _| ())).await?;
         let out = format!("{}.out{}", spec.cwd.trim_end_matches('/'), self.steps.fetch_add(1, Ordering::Relaxed));
         Ok(run::run(&self.remote, &agent, &out, spec, cancel, self.options.reconnect).await?)
     }
 
     async fn fetch(&self, folder: &str, name: &str, host: &Path, limit: u64) -> Result<bool, DeviceError> {
-        Ok(self.fetch_file(folder, name, host, limit).await?)
+        Ok(self.again(|| self.fetch_file(folder, name, host, limit)).await?)
     }
 
     async fn remove(&self, folder: &str) {

@@ -1,6 +1,6 @@
 //! What a device says about itself, in one round trip. Best effort: what it does not say is absent.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use super::{
     AdbError,
@@ -81,14 +81,15 @@ while read -r k v u; do [ "$k" = MemTotal: ] && echo "memory=$v"; done < /proc/m
 pub async fn ask(remote: &Remote, root: &str) -> Result<Facts, AdbError> {
     let mut script = String::new();
     for name in PROPERTIES {
-        script.push_str(&format!("echo \"{name}=$(getprop {name} 2>/dev/null)\"\n"));
+        let _ = writeln!(script, "echo \"{name}=$(getprop {name} 2>/dev/null)\"");
     }
     script.push_str(OTHERS);
     // Available blocks and their size; the nearest folder that exists.
-    script.push_str(&format!(
-        "d={}; while [ ! -e \"$d\" ] && [ -n \"$d\" ]; do d=${{d%/*}}; done; echo \"free=$(stat -f -c '%a %S' \"${{d:-/}}\" 2>/dev/null)\"\n",
+    let _ = writeln!(
+        script,
+        "d={}; while [ ! -e \"$d\" ] && [ -n \"$d\" ]; do d=${{d%/*}}; done; echo \"free=$(stat -f -c '%a %S' \"${{d:-/}}\" 2>/dev/null)\"",
         quote(root)
-    ));
+    );
     let output = remote.exec(&script, Limits { output: 1 << 20, ..Limits::default() }).await?;
     Ok(read(&output.text()))
 }
@@ -118,7 +119,9 @@ fn read(text: &str) -> Facts {
         kernel: get("kernel"),
         arch: get("arch"),
         abi: get("ro.product.cpu.abi"),
-        cores: get("present").and_then(|v| v.rsplit(['-', ',']).next()?.parse::<u32>().ok()?.checked_add(1)).or(get("nproc").and_then(|v| v.parse().ok())),
+        cores: get("present")
+            .and_then(|v| v.rsplit(['-', ',']).next()?.parse::<u32>().ok()?.checked_add(1))
+            .or(get("nproc").and_then(|v| v.parse().ok())),
         memory_mb: get("memory").and_then(|v| v.parse::<u64>().ok()?.checked_mul(1024)).map(|b| b / 1_000_000),
         storage_free_mb: free.map(|b| b / 1_000_000),
         uid: get("uid").and_then(|v| v.parse().ok()),

@@ -64,7 +64,9 @@ impl DeviceState {
         Some(match self {
             Self::Device => return None,
             Self::Offline => "unplug it and plug it in again; over Wi-Fi: `adb disconnect`, then `adb connect`",
-            Self::Unauthorized => "unlock the screen and allow this computer in the dialog; none shows up: revoke USB debugging authorisations, plug in again",
+            Self::Unauthorized => {
+                "unlock the screen and allow this computer in the dialog; none shows up: revoke USB debugging authorisations, plug in again"
+            }
             Self::Authorizing | Self::Connecting => "wait a few seconds",
             Self::NoPermissions(_) => {
                 "udev rules: `apt-get install android-sdk-platform-tools-common`, add yourself to the group plugdev, log in again, `adb kill-server`"
@@ -170,7 +172,11 @@ async fn send(stream: &mut Stream, serial: &str, during: &str, request: &str) ->
         b"FAIL" => {
             let said = text(stream).await.map_err(lost(serial, during))?;
             Err(if is_unreachable(&said) {
-                AdbError::Lost { serial: serial.to_owned(), during: during.to_owned(), why: said.lines().next().unwrap_or_default().to_owned() }
+                AdbError::Lost {
+                    serial: serial.to_owned(),
+                    during: during.to_owned(),
+                    why: said.lines().next().unwrap_or_default().to_owned(),
+                }
             } else {
                 refused(said)
             })
@@ -251,7 +257,9 @@ mod tests {
 
     #[test]
     fn states_in_which_nothing_can_be_asked() {
-        for said in ["device '169.254.77.2:5555' not found", "device offline", "closed", "no devices/emulators found", "device still connecting"] {
+        for said in
+            ["device '169.254.77.2:5555' not found", "device offline", "closed", "no devices/emulators found", "device still connecting"]
+        {
             assert!(is_unreachable(said), "{said}");
         }
         assert!(!is_unreachable("unknown host service"));

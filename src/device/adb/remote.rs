@@ -67,7 +67,8 @@ impl Remote {
 
     /// Whether server and daemon have a feature; asked once.
     pub(super) async fn has(&self, feature: &str) -> Result<bool, AdbError> {
-        Ok(self.features.get_or_try_init(|| self.server.features(&self.serial)).await?.contains(feature))
+        let ask = || protocol::limited(&self.serial, "asking for features", self.patience.answer, self.server.features(&self.serial));
+        Ok(self.features.get_or_try_init(ask).await?.contains(feature))
     }
 
     pub(super) async fn open(&self, during: &str, service: &str) -> Result<Stream, AdbError> {

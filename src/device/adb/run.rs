@@ -65,10 +65,6 @@ pub(super) async fn run(
     };
     remote.write(&format!("{out}/spec.json"), &bytes, 0o644).await?;
     let mut stop = Stop::No;
-    // What was already asked to stop is not started.
-    if *cancel.borrow() {
-        return Err(broken(remote, "cancelled before the start".to_owned()));
-    }
     if let Err(e) = watch.start().await {
         // Whether it was started is not known: what is there when the device is back tells.
         if !e.is_lost() {
@@ -80,10 +76,7 @@ pub(super) async fn run(
         match watch.look().await {
             Ok(Seen::Done) => break,
             Ok(Seen::Running) => {}
-            Err(e) if e.is_lost() => {
-                watch.mend(e).await?;
-                continue;
-            }
+            Err(e) if e.is_lost() => watch.mend(e).await?,
             Err(e) => return Err(e),
         }
         let wanted = *cancel.borrow();
@@ -147,7 +140,7 @@ impl Watch<'_> {
             quote(self.agent)
         );
         let said = self.remote.sh("starting the agent", &script).await?;
-        self.boot = said.trim().to_owned();
+        said.trim().clone_into(&mut self.boot);
         self.asked = None;
         Ok(())
     }
@@ -181,7 +174,9 @@ impl Watch<'_> {
             self.id = text.and_then(|t| String::from_utf8_lossy(&t).trim().parse().ok());
         }
         let Some(id) = self.id else {
-            if self.started.elapsed() > START {
+            let words = self.file("agent.err");
+            let complains = self.files().await?.stat(&words, false).await?.is_some_and(|s| s.size > 0);
+            if complains || self.started.elapsed() > START {
                 return Err(broken(self.remote, format!("bench-agent did not start: {}", self.last_words().await)));
             }
             return Ok(Seen::Running);
@@ -191,8 +186,9 @@ impl Watch<'_> {
         let alive = match stat {
             Ok(text) => text.is_some_and(|t| id.matches(&t)),
             Err(e) if e.is_lost() => return Err(e),
-            // The daemon may not look there on this device; the shell may.
+            // The daemon may not look there on this device, or the process just ended; the shell knows.
             Err(_) => {
+                self.files = None;
                 let said = self.remote.exec(&format!("cat /proc/{}/stat", id.pid), Limits::default()).await?;
                 id.matches(&said.stdout)
             }
@@ -341,7 +337,7 @@ impl Watch<'_> {
 }
 
 /// A server that was restarted has forgotten the devices on the network; one that is gone may be the user's own, which is started again.
-async fn revive(remote: &Remote) -> Result<(), AdbError> {
+pub(super) async fn revive(remote: &Remote) -> Result<(), AdbError> {
     let server = Server::reach(remote.server().address().clone()).await?;
     let serial = remote.serial();
     let listed = server.devices().await?.into_iter().find(|d| d.serial == serial);
@@ -391,7 +387,7 @@ pub(super) async fn end_orphans(remote: &Remote, root: &str) -> Result<Vec<Strin
     // TERM to every agent; those that do not end within five seconds, and commands without an agent, are killed.
     let script = format!(
         "{ALIVE_FUNCTION}\ncd {}/work 2>/dev/null || exit 0\n\
-         for d in *.out*; do [ -d \"$d\" ] || continue; for f in agent.pid child.pid; do \
+         for d in *.out*; do [ -d \"$d\" ] || continue; for f in child.pid agent.pid; do \
            alive \"$d/$f\" && echo \"$p $s\" && [ $f = agent.pid ] && kill -TERM $p; done; done\n\
          n=0; while [ $n -lt 25 ]; do left=; for f in *.out*/*.pid; do [ -e \"$f\" ] && alive \"$f\" && left=1; done; \
            [ -z \"$left\" ] && break; n=$((n+1)); sleep 0.2; done\n\

@@ -1,12 +1,6 @@
 //! Where the adb server is, and a connection to it.
 
-use std::{
-    fmt,
-    net::{SocketAddr, SocketAddrV4},
-    process::Stdio,
-    str::FromStr,
-    time::Duration,
-};
+use std::{fmt, process::Stdio, str::FromStr, time::Duration};
 
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -106,10 +100,7 @@ impl Server {
     /// own `adb`, and none is ever ended: a server that runs may hold the devices of other programs.
     pub async fn reach(address: Address) -> Result<Self, AdbError> {
         let server = Self { address };
-        let error = match server.open().await {
-            Ok(_) => return Ok(server),
-            Err(e) => e,
-        };
+        let Err(error) = server.open().await else { return Ok(server) };
         if !server.address.is_the_users_own() {
             return Err(error);
         }
@@ -120,13 +111,6 @@ impl Server {
     /// Its address.
     pub fn address(&self) -> &Address {
         &self.address
-    }
-
-    /// The address as `adb_client` takes it, if it is one of IPv4.
-    pub(super) async fn v4(&self) -> Option<SocketAddrV4> {
-        let Address::Tcp(host, port) = &self.address else { return None };
-        let mut found = tokio::net::lookup_host((host.as_str(), *port)).await.ok()?;
-        found.find_map(|a| if let SocketAddr::V4(v4) = a { Some(v4) } else { None })
     }
 
     /// A new connection.
@@ -162,8 +146,10 @@ impl Server {
         for name in ["ADB_SERVER_SOCKET", "ANDROID_ADB_SERVER_ADDRESS", "ANDROID_ADB_SERVER_PORT"] {
             command.env_remove(name);
         }
-        let mut child = command.spawn().map_err(|e| no_server(format!("and `adb`, which could start one, can't be run ({e}): {install}")))?;
-        let status = timeout(START, child.wait()).await.map_err(|_| no_server(format!("`adb start-server` hangs for {} s", START.as_secs())))?;
+        let mut child =
+            command.spawn().map_err(|e| no_server(format!("and `adb`, which could start one, can't be run ({e}): {install}")))?;
+        let status =
+            timeout(START, child.wait()).await.map_err(|_| no_server(format!("`adb start-server` hangs for {} s", START.as_secs())))?;
         let status = status.map_err(|e| no_server(e.to_string()))?;
         if !status.success() {
             return Err(no_server(format!("`adb start-server` ended with {status}: run it by hand to see why")));

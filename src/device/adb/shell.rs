@@ -86,7 +86,7 @@ impl Remote {
                 read_v2(stream, self.serial(), during, limits.output).await
             } else {
                 let marker = format!("bench-{:016x}-", RandomState::new().hash_one(script));
-                let wrapped = format!("sh -c {} </dev/null 2>&1; echo; echo {marker}$?", quote(script));
+                let wrapped = format!("sh -c {} </dev/null 2>&1; s=$?; echo; echo {marker}$s", quote(script));
                 let stream = self.open(during, &format!("exec:{wrapped}")).await?;
                 read_merged(stream, self.serial(), during, limits.output, &marker).await
             }
@@ -189,7 +189,7 @@ mod tests {
         proptest!(ProptestConfig::with_cases(200), |(words in proptest::collection::vec("[^\0]{0,20}", 1..4))| {
             let script = format!("printf '%s\\0' {}", line(words.iter().map(String::as_str)));
             let out = std::process::Command::new("sh").arg("-c").arg(script).output().unwrap();
-            let expected: String = words.iter().map(|w| format!("{w}\0")).collect();
+            let expected = words.iter().fold(String::new(), |all, w| all + w + "\0");
             prop_assert_eq!(String::from_utf8(out.stdout).unwrap(), expected);
         });
     }

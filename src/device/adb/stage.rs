@@ -80,7 +80,12 @@ impl Store {
                 let mb = |b: u64| b / 1_000_000;
                 return Err(AdbError::Remote {
                     path: self.folder.clone(),
-                    said: format!("No space left on device: {} MB are free, {} MB are needed and {} MB stay free", mb(free), mb(size), mb(RESERVE)),
+                    said: format!(
+                        "No space left on device: {} MB are free, {} MB are needed and {} MB stay free",
+                        mb(free),
+                        mb(size),
+                        mb(RESERVE)
+                    ),
                 });
             }
         }
@@ -133,7 +138,7 @@ fn sha256(path: &Path) -> io::Result<String> {
         }
         hash.update(&block[..n]);
     }
-    Ok(hash.finalize().iter().map(|b| format!("{b:02x}")).collect())
+    Ok(hash.finalize().iter().fold(String::new(), |hex, b| hex + &format!("{b:02x}")))
 }
 
 #[cfg(unix)]

@@ -4,7 +4,7 @@
 use std::{
     fs::File,
     io::{self, Read, Write},
-    path::Path,
+    path::{Path, PathBuf},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -102,8 +102,10 @@ impl Remote {
         .await;
         match done {
             Ok(sent) => {
-                self.sh("renaming a pushed file", &format!("mv -f -- {} {}", quote(&part), quote(path))).await?;
-                Ok(sent)
+                // The daemon gives group and others what the owner has, so the permissions are set once more.
+                let (from, to) = (quote(&part), quote(path));
+                let script = format!("chmod {:o} -- {from} && mv -f -- {from} {to}", mode & 0o7777);
+                self.sh("renaming a pushed file", &script).await.map(|_| sent)
             }
             Err(e) => {
                 if !e.is_lost() {
@@ -190,13 +192,15 @@ impl Files {
         .await
     }
 
-    /// The whole of a small file, of `/proc` too; `None` if it does not exist.
+    /// The whole of a small file, of `/proc` too; `None` if it does not exist. After an error the daemon has closed the service.
     pub async fn read(&mut self, path: &str, limit: u64) -> Result<Option<Vec<u8>>, AdbError> {
+        if self.stat(path, true).await?.is_none() {
+            return Ok(None);
+        }
         let mut bytes = Vec::new();
         match self.receive(path, &mut bytes, limit, &mut |_| ()).await {
             Ok(true) => Ok(Some(bytes)),
             Ok(false) => Err(AdbError::TooMuch { what: format!("{path} on the device"), limit }),
-            Err(AdbError::Remote { said, .. }) if said.contains("No such file") || said.contains("Not a directory") => Ok(None),
             Err(e) => Err(e),
         }
     }
@@ -265,14 +269,7 @@ impl Files {
     }
 
     /// Streams something to a file of the device. The daemon makes missing folders. Nothing is checked but its own answer.
-    async fn send(
-        &mut self,
-        mut from: impl Source,
-        host: &Path,
-        path: &str,
-        mode: u32,
-        progress: Progress<'_>,
-    ) -> Result<u64, AdbError> {
+    async fn send(&mut self, mut from: impl Source, host: &Path, path: &str, mode: u32, progress: Progress<'_>) -> Result<u64, AdbError> {
         let during = format!("push of {path}");
         let serial = self.serial.clone();
         let Patience { answer, stall } = self.patience;
@@ -390,7 +387,7 @@ impl Sink for Counted<'_> {
 /// A host file under a temporary name, removed unless it is finished.
 struct Part<'a> {
     file: File,
-    part: std::path::PathBuf,
+    path: PathBuf,
     host: &'a Path,
     finished: bool,
 }
@@ -398,13 +395,13 @@ impl<'a> Part<'a> {
     fn create(host: &'a Path) -> Result<Self, AdbError> {
         let mut name = host.file_name().unwrap_or_default().to_owned();
         name.push(".part");
-        let part = host.with_file_name(name);
-        let file = File::create(&part).map_err(AdbError::host(&part))?;
-        Ok(Self { file, part, host, finished: false })
+        let path = host.with_file_name(name);
+        let file = File::create(&path).map_err(AdbError::host(&path))?;
+        Ok(Self { file, path, host, finished: false })
     }
 
     fn finish(mut self) -> Result<(), AdbError> {
-        std::fs::rename(&self.part, self.host).map_err(AdbError::host(self.host))?;
+        std::fs::rename(&self.path, self.host).map_err(AdbError::host(self.host))?;
         self.finished = true;
         Ok(())
     }
@@ -412,7 +409,7 @@ impl<'a> Part<'a> {
 impl Drop for Part<'_> {
     fn drop(&mut self) {
         if !self.finished {
-            let _ = std::fs::remove_file(&self.part);
+            let _ = std::fs::remove_file(&self.path);
         }
     }
 }

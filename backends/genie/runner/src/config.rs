@@ -19,6 +19,8 @@ pub struct Config {
     pub json: Vec<u8>,
     /// The engine's backend (`QnnHtp`), empty if it isn't named.
     pub engine: String,
+    /// Files of the context binaries.
+    pub binaries: Vec<String>,
     /// The token that Genie puts before the ids of a query.
     bos: Option<u32>,
 }
@@ -35,7 +37,9 @@ impl Config {
         let dialog = &root["dialog"];
         let engine = dialog["engine"]["backend"]["type"].as_str().unwrap_or_default().to_owned();
         let bos = dialog["context"]["bos-token"].as_u64().map(|id| id as u32);
-        Ok(Self { json, engine, bos })
+        let binaries = dialog["engine"]["model"]["binary"]["ctx-bins"].as_array();
+        let binaries = binaries.into_iter().flatten().filter_map(|name| Some(name.as_str()?.to_owned())).collect();
+        Ok(Self { json, engine, binaries, bos })
     }
 
     /// The prompt without the BOS that Genie adds itself.
@@ -64,8 +68,9 @@ mod tests {
 
     #[test]
     fn genie_adds_the_bos() {
-        let json = br#"{"dialog":{"context":{"bos-token":7},"engine":{"backend":{"type":"QnnHtp"}}}}"#;
+        let json = br#"{"dialog":{"context":{"bos-token":7},"engine":{"backend":{"type":"QnnHtp"},"model":{"binary":{"ctx-bins":["a.bin","b.bin"]}}}}}"#;
         let config = Config::parse(json.to_vec()).unwrap();
+        assert_eq!(config.binaries, ["a.bin", "b.bin"]);
         assert_eq!((config.engine.as_str(), config.without_bos(&[7, 7, 3])), ("QnnHtp", &[7, 3][..]));
         assert_eq!((config.without_bos(&[3, 7]), config.submitted(&[7, 3])), (&[3, 7][..], 3));
         assert_eq!(config.proven_unit(), None);

@@ -1,7 +1,8 @@
 //! `bench-genie-runner JOB.json`: the runner of Genie's dialog API.
 //!
 //! Runtime: `genie` (libGenie.so), `config` (genie_config.json in the working folder; it names the model's files). Options:
-//! `log_level` 1 error (default) .. 4 verbose. What else may be set, threads and the performance profile among it, stands in
+//! `log_level` 1 error (default) .. 4 verbose; `htp_arch`, the Hexagon architecture that context binaries have to be made for: a phone
+//! refuses those of another one by itself, the emulator runs them as if nothing were wrong. What else may be set, threads and the performance profile among it, stands in
 //! the configuration, which the caller writes. Leaves `genie_profile.json` in the working folder.
 
 mod config;
@@ -10,7 +11,7 @@ mod profile;
 
 use std::{fs, path::Path, process::ExitCode};
 
-use bench_runner_protocol::{Event, EventWriter, Failure, Finish, Job, Model, Query, monotonic_ns, run};
+use bench_runner_protocol::{Event, EventWriter, Failure, Finish, Job, Model, Query, check_chip, monotonic_ns, run};
 
 use crate::{
     config::Config,
@@ -30,6 +31,7 @@ fn work(job: &Job, events: &mut EventWriter) -> Result<(), Failure> {
     let log_level = log_level(job)?;
     let config = Config::read(Path::new(job.runtime("config")?))?;
     events.now(&Event::note("effective_options", format!("log_level={log_level} config={}", job.runtime("config")?)))?;
+    check_arch(job, &config)?;
     events.now(&Event::LoadBegin { t_ns: monotonic_ns() })?;
     let genie = Genie::load(Path::new(job.runtime("genie")?))?;
     events.now(&Event::note("genie_api", genie.version()))?;
@@ -121,9 +123,16 @@ fn answer(
     }
 }
 
+/// Refuses context binaries that were made for another Hexagon architecture than the job's.
+fn check_arch(job: &Job, config: &Config) -> Result<(), Failure> {
+    let Some(wanted) = job.options.get("htp_arch") else { return Ok(()) };
+    let wanted: u32 = wanted.parse().map_err(|_| Failure::usage("option htp_arch: a number, for instance 75"))?;
+    check_chip(config.binaries.iter().map(Path::new), wanted)
+}
+
 fn log_level(job: &Job) -> Result<i32, Failure> {
-    if let Some(key) = job.options.keys().find(|key| *key != "log_level") {
-        return Err(Failure::usage(format!("unknown option {key}: log_level")));
+    if let Some(key) = job.options.keys().find(|key| !["log_level", "htp_arch"].contains(&key.as_str())) {
+        return Err(Failure::usage(format!("unknown option {key}: log_level or htp_arch")));
     }
     match job.options.get("log_level").map_or("1", String::as_str).parse() {
         Ok(level @ 1..=4) => Ok(level),

@@ -5,9 +5,13 @@ mod graph;
 mod raw;
 mod tensor;
 
-use std::{fs, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
 
-use bench_runner_protocol::{Event, Failure, Job, Profile, Unit, mapped_library, with_causes};
+use bench_runner_protocol::{Event, Failure, Job, Profile, Unit, check_chip, mapped_library, with_causes};
 use ort::{environment::Environment, session::Session};
 
 pub use graph::{Cache, Graph};
@@ -54,6 +58,7 @@ impl Engine {
     /// Loads library, plugin and both graphs; what it finds goes into `notes`.
     pub fn load(job: &Job, notes: &mut Vec<Event>) -> Result<Self, Failure> {
         let request = Request::new(job)?;
+        request.check_chip()?;
         let library = job.runtime("onnxruntime")?;
         let failed = |e: &dyn std::error::Error| Failure::runtime(format!("{library}: {}", with_causes(e)));
         let builder = ort::init_from(library).map_err(|e| match raw::linker_problem(library) {
@@ -111,6 +116,21 @@ impl<'a> Request<'a> {
             }
         }
         Ok(request)
+    }
+
+    /// On a PC the emulator runs context binaries of any Hexagon architecture; those of another one than the job's are refused here. They
+    /// stand in the graphs themselves or beside them.
+    fn check_chip(&self) -> Result<(), Failure> {
+        let wanted = self.job.options.get("ep.htp_arch").and_then(|arch| arch.parse().ok());
+        let Some(wanted) = wanted.filter(|_| self.unit == Unit::Npu && cfg!(target_arch = "x86_64")) else { return Ok(()) };
+        let mut files: Vec<PathBuf> =
+            ["prefill", "decode"].iter().filter_map(|g| self.job.model.files.get(*g)).map(PathBuf::from).collect();
+        for folder in files.iter().filter_map(|f| f.parent()).map(Path::to_path_buf).collect::<BTreeSet<_>>() {
+            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { &folder };
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+            files.extend(entries.filter(|path| path.extension().is_some_and(|e| e == "bin")));
+        }
+        check_chip(files.iter().map(PathBuf::as_path), wanted)
     }
 
     /// Options of the execution provider: ours, then the job's, which may replace ours.

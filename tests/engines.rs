@@ -1,0 +1,400 @@
+//! The real engines: Genie and ONNX Runtime on Qualcomm's HTP emulator, and MNN. What is right passes, and what is damaged, made for
+//! another chip, or run somewhere else than asked for never does.
+//!
+//! They need the Python environment in the user's cache (`bench runtimes install python`), and install it where it is missing, unless
+//! BENCH_TEST_OFFLINE is set; then they fail, since a test that is skipped in silence proves nothing.
+
+mod support;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use bench_backend_api::{Backend, Captured, Cell, Check, Expected};
+use bench_backend_ort_qnn::OrtQnn;
+use serde_json::{Value, json};
+use support::{Row, bench, finish, number, only_run, processes_with, root, run, table, wait_until};
+
+/// The user's cache with the Python environment in it.
+fn cache() -> PathBuf {
+    static ONCE: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
+    ONCE.get_or_init(|| {
+        let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+        let cache = set("BENCH_CACHE").or_else(|| set("XDG_CACHE_HOME").map(|d| d.join("bench")));
+        let cache = cache.or_else(|| set("HOME").map(|d| d.join(".cache").join("bench"))).expect("HOME or BENCH_CACHE");
+        let mut list = Command::new(env!("CARGO_BIN_EXE_bench"));
+        let list = run(list.env("BENCH_CACHE", &cache).args(["runtimes", "list", "--format", "json"])).expect(0);
+        let list: Value = serde_json::from_str(&list.stdout).unwrap();
+        if ["genie", "ort-qnn", "mnn"].iter().any(|b| list["backends"][b].get("ready").is_none()) {
+            assert!(
+                std::env::var_os("BENCH_TEST_OFFLINE").is_none(),
+                "BENCH_TEST_OFFLINE is set, and the engines are not installed: {list:#}"
+            );
+            // Not bounded: a download takes what it takes.
+            let status = Command::new(env!("CARGO_BIN_EXE_bench"))
+                .env("BENCH_CACHE", &cache)
+                .args(["runtimes", "install", "python", "--yes"])
+                .status();
+            assert!(status.unwrap().success(), "bench runtimes install python --yes");
+        }
+        cache
+    })
+    .clone()
+}
+
+fn python() -> PathBuf {
+    let found =
+        glob::glob(&format!("{}/runtimes/python-*/complete", cache().display())).unwrap().flatten().next().expect("the environment");
+    found.with_file_name("bin").join("python3")
+}
+
+/// `bench` with what is installed and made in the user's cache, and a lock of its own: a run elsewhere on this machine is not waited for.
+fn real(dir: &Path) -> Command {
+    let own = dir.join("cache");
+    if !own.exists() {
+        fs::create_dir(&own).unwrap();
+        for part in ["runtimes", "artifacts"] {
+            let shared = cache().join(part);
+            fs::create_dir_all(&shared).unwrap();
+            std::os::unix::fs::symlink(shared, own.join(part)).unwrap();
+        }
+    }
+    bench(dir)
+}
+
+/// A small scenario over the tiny model. `more` are further tables, for instance artifacts.
+fn scenario(dir: &Path, name: &str, model: &str, matrix: &str, measure: &str, more: &str) -> PathBuf {
+    let geometry = root().join("scenarios/models/tiny-llama.toml");
+    let text = format!(
+        "name = \"{name}\"\n[device]\nlocal = true\nsoc = \"SM8650\"\n[models.tiny-llama]\n{model}\ngeometry = \"{}\"\n\
+         [matrix]\nmodel = \"tiny-llama\"\n{matrix}\n[measure]\nwarmup = {{ min = 1, max = 1 }}\nrepetitions = {{ min = 1, max = 1 }}\ntimeout = \"1m\"\n{measure}\n\
+         [verify]\nreference = \"fp32\"\n{more}\n",
+        geometry.display()
+    );
+    let path = dir.join(format!("{name}.toml"));
+    fs::write(&path, text).unwrap();
+    path
+}
+
+const MODEL: &str = "context = 128\nchunk = 32";
+const EXCLUDE: &str = "exclude = [{ backend = \"mnn\", quant = \"fp16\" }, { backend = [\"genie\", \"ort-qnn\"], quant = \"fp32\" }]";
+
+/// Ids of the generated tokens by query, of one cell's first measured launch.
+fn answers(tokens: &[Row], cell: &str) -> BTreeMap<u32, Vec<u32>> {
+    let mut answers: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for t in tokens.iter().filter(|t| t["cell"] == cell && t["pass"] == "measure" && t["launch"] == "0") {
+        answers.entry(t["query"].parse().unwrap()).or_default().push(t["id"].parse().unwrap());
+    }
+    answers
+}
+
+#[test]
+fn three_engines_give_the_same_tokens_and_the_evidence_for_their_unit() {
+    let dir = tempfile::tempdir().unwrap();
+    let matrix = format!(
+        "backend = [\"genie\", \"ort-qnn\", \"mnn\"]\nquant = [\"fp32\", \"fp16\"]\nprompt-tokens = [40, 200]\ngen-tokens = 8\n{EXCLUDE}"
+    );
+    let path = scenario(dir.path(), "three", MODEL, &matrix, "queries = 2\nprofile = \"layers\"", "");
+    run(real(dir.path()).arg("run").arg(&path).arg("--yes")).expect(0);
+    let run_dir = only_run(&dir.path().join("results"));
+    let cells = table(&run_dir, "cells.csv");
+    assert_eq!(cells.len(), 6);
+    // A prompt that is longer than the context is a row with its reason.
+    for cell in cells.iter().filter(|c| c["prompt_tokens"] == "200") {
+        assert_eq!(cell["status"], "skipped");
+        assert_eq!(cell["reason"], "context 128 is shorter than 200 prompt + 8 generated tokens");
+    }
+    let measured: Vec<&Row> = cells.iter().filter(|c| c["prompt_tokens"] == "40").collect();
+    let tokens = table(&run_dir, "tokens.csv");
+    let mut all = Vec::new();
+    for cell in &measured {
+        let name = &cell["cell"];
+        assert_eq!(cell["status"], "ok", "{cell:?}");
+        assert_eq!([&cell["check_count"], &cell["check_tokens"], &cell["check_unit"]], ["confirmed"; 3], "{name}");
+        assert_eq!(number(cell, "token_agreement"), Some(1.0), "{name}");
+        let (class, unit) = if cell["backend"] == "mnn" { ("pc", "cpu") } else { ("emulator", "npu") };
+        assert_eq!(
+            (cell["device_class"].as_str(), cell["unit_found"].as_str(), cell["unit_requested"].as_str()),
+            (class, unit, unit),
+            "{name}"
+        );
+        // 40 tokens are two chunks of 32 for the engines with a static graph.
+        let padded = if cell["backend"] == "mnn" { None } else { Some(64.0) };
+        assert_eq!(number(cell, "padded_prompt_tokens"), padded, "{name}");
+        assert!(!cell["runtime_version"].is_empty() && !cell["artifact"].is_empty(), "{name}");
+        // Times hang together: first token, then seven steps.
+        let (ttft, e2e, tpot) = (number(cell, "ttft_ms").unwrap(), number(cell, "e2e_ms").unwrap(), number(cell, "tpot_ms").unwrap());
+        assert!(ttft > 0.0 && e2e > ttft && tpot > 0.0, "{name}: {ttft} {e2e} {tpot}");
+        assert!(number(cell, "peak_mem_mb").unwrap() > 10.0 && number(cell, "load_ms").unwrap() > 0.0);
+        if let Some(own) = number(cell, "reported_decode_tok_s") {
+            let ratio = own / number(cell, "decode_tok_s").unwrap();
+            assert!((0.5..2.0).contains(&ratio), "{name}: the runtime's own rate is {ratio} of ours");
+        }
+        let answer = answers(&tokens, name);
+        assert_eq!(answer.keys().copied().collect::<Vec<_>>(), [0, 1, 2], "{name}");
+        assert!(answer.values().all(|ids| ids.len() == 8), "{name}");
+        all.push(answer);
+    }
+    assert_eq!(all.len(), 3);
+    assert!(all.windows(2).all(|w| w[0] == w[1]), "the engines disagree: {all:?}");
+    // Different prompts, different answers: equal ones would also come from an engine that looks at nothing.
+    assert_ne!(all[0][&1], all[0][&2]);
+
+    // Operations from the profile pass, of both graphs, whose times feed nothing else.
+    let layers = table(&run_dir, "layers.csv");
+    assert!(layers.iter().all(|l| l["backend"] == "ort-qnn" && l["device_class"] == "emulator" && l["unit"] == "npu"));
+    for phase in ["prefill", "decode"] {
+        let of: Vec<&Row> = layers.iter().filter(|l| l["phase"] == phase).collect();
+        assert!(of.len() > 50, "{phase}: {} operations", of.len());
+        let share: f64 = of.iter().filter_map(|l| number(l, "share")).sum();
+        assert!((share - 1.0).abs() < 0.01, "{phase}: shares sum to {share}");
+    }
+    let samples = table(&run_dir, "samples.csv");
+    assert_eq!(samples.iter().filter(|s| s["pass"] == "measure").count(), 9);
+    let telemetry = table(&run_dir, "telemetry.csv");
+    assert!(telemetry.iter().any(|t| t["source"] == "process" && t["name"].contains("rss")));
+
+    damaged_artifacts(&run_dir, &cells);
+    a_unit_that_mnn_lacks();
+    a_context_that_the_files_do_not_have(&cells);
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().flatten().filter(|e| e.path().is_file()) {
+        let target = to.join(entry.file_name());
+        fs::copy(entry.path(), &target).unwrap();
+        // Made artifacts are read-only.
+        let mut permissions = fs::metadata(&target).unwrap().permissions();
+        #[expect(clippy::permissions_set_readonly_false, reason = "a copy in a folder of the test")]
+        permissions.set_readonly(false);
+        fs::set_permissions(&target, permissions).unwrap();
+    }
+}
+
+/// Runs a Python program of the environment.
+fn script(arguments: &[&str]) {
+    let ran = run(Command::new(python()).args(arguments).stdin(Stdio::null()));
+    assert!(ran.status.success(), "{arguments:?}: {}{}", ran.stdout, ran.stderr);
+}
+
+/// The folder of a made artifact in the cache.
+fn made(cells: &[Row], backend: &str) -> PathBuf {
+    let cell = cells.iter().find(|c| c["backend"] == backend && c["status"] == "ok").unwrap();
+    cache().join("artifacts").join(&cell["artifact"])
+}
+
+fn cut(file: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = fs::read(file).unwrap();
+    change(&mut bytes);
+    fs::write(file, bytes).unwrap();
+}
+
+/// One run with every kind of damaged or foreign artifact, and with good ones between them.
+fn damaged_artifacts(_: &Path, cells: &[Row]) {
+    let dir = tempfile::tempdir().unwrap();
+    let here = |name: &str| dir.path().join(name);
+    let (context, mnn) = (made(cells, "ort-qnn"), made(cells, "mnn"));
+    assert_eq!(context, made(cells, "genie"), "Genie and ONNX Runtime are compared on the same context binaries");
+
+    copy(&context, &here("same"));
+    copy(&context, &here("truncated"));
+    cut(&here("truncated/decode.bin"), |bytes| bytes.truncate(bytes.len() / 2));
+    copy(&context, &here("corrupt"));
+    cut(&here("corrupt/decode.bin"), |bytes| {
+        let (from, to) = (bytes.len() / 4, bytes.len() / 4 * 3);
+        bytes[from..to].iter_mut().for_each(|b| *b ^= 0x5a);
+    });
+    copy(&context, &here("empty"));
+    cut(&here("empty/prefill.bin"), Vec::clear);
+    // For Snapdragon 8 Elite: another SoC and Hexagon version.
+    let meta: Value = serde_json::from_slice(&fs::read(context.join("meta.json")).unwrap()).unwrap();
+    let mut args = meta["args"].clone();
+    assert_eq!((&args["soc_model"], &args["htp_arch"]), (&json!(57), &json!(75)));
+    args["soc_model"] = json!(69);
+    args["htp_arch"] = json!(79);
+    fs::write(here("args.json"), args.to_string()).unwrap();
+    let prepare = root().join("src/prepare");
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    script(&[&text(&prepare.join("make.py")), "qnn-context", &text(&here("args.json")), &text(&here("hexagon-79"))]);
+    let maker = text(&root().join("tests/standins/bad_op.py"));
+    script(&[&maker, &text(&prepare), &text(&context), &text(&here("plain"))]);
+    script(&[&maker, &text(&prepare), &text(&context), "--shrink", &text(&here("bad-op"))]);
+    copy(&mnn, &here("mnn-same"));
+    copy(&mnn, &here("mnn-truncated"));
+    cut(&here("mnn-truncated/llm.mnn.weight"), |bytes| bytes.truncate(bytes.len() / 2));
+    copy(&mnn, &here("mnn-corrupt"));
+    cut(&here("mnn-corrupt/llm.mnn.weight"), |bytes| bytes.chunks_mut(4).step_by(3).for_each(|b| b.fill(0x3d)));
+
+    let artifact = |backend: &str, quant: &str, variant: &str, folder: &str| {
+        format!(
+            "[[artifact]]\nmodel = \"tiny-llama\"\nquant = \"{quant}\"\nbackend = \"{backend}\"\nvariant = \"{variant}\"\nfiles = [\"{folder}/*\"]\n"
+        )
+    };
+    let mut more = String::new();
+    for variant in ["same", "truncated", "corrupt", "empty", "hexagon-79"] {
+        more += &artifact("genie", "fp16", variant, variant);
+        more += &artifact("ort-qnn", "fp16", variant, variant);
+    }
+    for variant in ["plain", "bad-op"] {
+        more += &artifact("ort-qnn", "fp16", variant, variant);
+    }
+    for variant in ["same", "truncated", "corrupt"] {
+        more += &artifact("mnn", "fp32", variant, &format!("mnn-{variant}"));
+    }
+    let matrix = "backend = [\"genie\", \"ort-qnn\", \"mnn\"]\nquant = [\"fp32\", \"fp16\"]\nprompt-tokens = 40\ngen-tokens = 8\n\
+        variant = [\"same\", \"truncated\", \"corrupt\", \"empty\", \"hexagon-79\", \"plain\", \"bad-op\"]\n\
+        exclude = [{ backend = \"mnn\", quant = \"fp16\" }, { backend = [\"genie\", \"ort-qnn\"], quant = \"fp32\" },\n\
+            { backend = \"genie\", variant = [\"plain\", \"bad-op\"] },\n\
+            { backend = \"mnn\", variant = [\"empty\", \"hexagon-79\", \"plain\", \"bad-op\"] }]";
+    let path = scenario(dir.path(), "damaged", MODEL, matrix, "queries = 1", &more);
+    run(real(dir.path()).arg("run").arg(&path).args(["--yes", "--no-report"])).expect(6);
+    let run_dir = only_run(&dir.path().join("results"));
+    let cells = table(&run_dir, "cells.csv");
+    assert_eq!(cells.len(), 5 + 7 + 3);
+    for cell in &cells {
+        let name = format!("{} {}: {} {}", cell["backend"], cell["variant"], cell["failure_kind"], cell["reason"]);
+        println!("{name} {}", cell["status"]);
+        let good = ["same", "plain"].contains(&cell["variant"].as_str());
+        if good {
+            assert_eq!((cell["status"].as_str(), number(cell, "token_agreement")), ("ok", Some(1.0)), "{name}");
+            continue;
+        }
+        assert!(["failed", "unverified"].contains(&cell["status"].as_str()), "{} passed as {}", name, cell["status"]);
+        assert_eq!((number(cell, "ttft_ms"), number(cell, "decode_tok_s")), (None, None), "{name}");
+        assert!(!cell["reason"].is_empty() && !["usage", "infra"].contains(&cell["failure_kind"].as_str()), "{name}");
+    }
+    let reason =
+        |backend: &str, variant: &str| &cells.iter().find(|c| c["backend"] == backend && c["variant"] == variant).unwrap()["reason"];
+    assert!(reason("ort-qnn", "bad-op").to_lowercase().contains("fallback"), "{}", reason("ort-qnn", "bad-op"));
+    assert_eq!(processes_with(&dir.path().display().to_string()), [""; 0]);
+    a_silent_fallback(&run_dir, &here("bad-op"));
+}
+
+/// Without the ban, ONNX Runtime gives an operator that the NPU lacks to the CPU without a word. The runner counts it, and the adapter
+/// contradicts the launch, whose tokens are all right.
+fn a_silent_fallback(run_dir: &Path, model: &Path) {
+    let launch = glob::glob(&format!("{}/logs/*/*variant=bad-op-*/measure-000", run_dir.display())).unwrap().flatten().next().unwrap();
+    let read = |name: &str| -> Value { serde_json::from_slice(&fs::read(launch.join(name)).unwrap()).unwrap() };
+    let (mut job, spec) = (read("job.json"), read("spec.json"));
+    job["options"]["fallback"] = json!("allow");
+    fs::write(model.join("job.json"), job.to_string()).unwrap();
+    let ran = run(Command::new(spec["argv"][0].as_str().unwrap())
+        .arg("job.json")
+        .current_dir(model)
+        .env("LD_LIBRARY_PATH", spec["env"]["LD_LIBRARY_PATH"].as_str().unwrap())
+        .env("BENCH_EVENTS", "events.jsonl"));
+    assert_eq!(ran.code(), 0, "{ran:?}");
+    let mut captured = Captured::default();
+    captured.files.insert("events.jsonl".to_owned(), fs::read(model.join("events.jsonl")).unwrap());
+    let parsed = OrtQnn.parse(&captured).unwrap();
+    let plan: toml::Value = toml::from_str(&fs::read_to_string(run_dir.join("plan.toml")).unwrap()).unwrap();
+    let planned = plan["cells"].as_array().unwrap().iter().find(|c| c["id"].as_str().unwrap().contains("variant=bad-op-")).unwrap();
+    let cell: Cell = planned["cell"].clone().try_into().unwrap();
+    let expected = Expected { prompt_tokens: 40, gen_tokens: 8, queries: 2, reference: None, min_agreement: None };
+    let checks = OrtQnn.verify(&cell, &expected, &parsed, &captured);
+    assert_eq!(
+        (checks.count, checks.unit, checks.unit_found.as_deref()),
+        (Check::Confirmed, Check::Contradicted, Some("hybrid")),
+        "{checks:?}"
+    );
+    assert!(checks.reasons.iter().any(|r| r.contains("cpu_shrink")), "{checks:?}");
+}
+
+/// MNN replaces a backend that it lacks by the CPU in silence.
+fn a_unit_that_mnn_lacks() {
+    let dir = tempfile::tempdir().unwrap();
+    let matrix = "backend = \"mnn\"\nquant = \"fp32\"\nprompt-tokens = 40\ngen-tokens = 8\nunit = [\"cpu\", \"gpu\", \"npu\"]";
+    let path = scenario(dir.path(), "units", MODEL, matrix, "queries = 1", "");
+    run(real(dir.path()).arg("run").arg(&path).args(["--yes", "--no-report"])).expect(6);
+    let cells = table(&only_run(&dir.path().join("results")), "cells.csv");
+    let units: Vec<(&str, &str)> = cells.iter().map(|c| (c["unit_requested"].as_str(), c["status"].as_str())).collect();
+    println!("{cells:?}");
+    assert_eq!(units, [("cpu", "ok"), ("gpu", "unverified"), ("npu", "unverified")]);
+    for cell in &cells[1..] {
+        assert_eq!(
+            (cell["check_unit"].as_str(), cell["unit_found"].as_str(), number(cell, "decode_tok_s")),
+            ("contradicted", "cpu", None),
+            "{cell:?}"
+        );
+        // The tokens themselves are right: only the evidence for the unit gives it away.
+        assert_eq!(cell["check_tokens"], "confirmed");
+        assert!(cell["reason"].contains("asked, MNN used cpu"), "{}", cell["reason"]);
+    }
+}
+
+/// The scenario says that the files were built for a context of 256, and they were for 128.
+fn a_context_that_the_files_do_not_have(cells: &[Row]) {
+    let dir = tempfile::tempdir().unwrap();
+    copy(&made(cells, "ort-qnn"), &dir.path().join("short"));
+    let matrix = "backend = [\"genie\", \"ort-qnn\"]\nquant = \"fp16\"\nprompt-tokens = 150\ngen-tokens = 8";
+    let artifact = |b: &str| format!("[[artifact]]\nmodel = \"tiny-llama\"\nquant = \"fp16\"\nbackend = \"{b}\"\nfiles = [\"short/*\"]\n");
+    let path =
+        scenario(dir.path(), "short", "context = 256\nchunk = 32", matrix, "queries = 1", &(artifact("genie") + &artifact("ort-qnn")));
+    run(real(dir.path()).arg("run").arg(&path).args(["--yes", "--no-report"])).expect(6);
+    let cells = table(&only_run(&dir.path().join("results")), "cells.csv");
+    for cell in &cells {
+        println!("{} {} {}", cell["backend"], cell["status"], cell["reason"]);
+        assert!(["failed", "unverified"].contains(&cell["status"].as_str()), "{cell:?}");
+        assert!(!cell["reason"].is_empty() && number(cell, "ttft_ms").is_none(), "{cell:?}");
+    }
+    assert!(cells[1]["reason"].contains("128"), "ort-qnn names the context of the files: {}", cells[1]["reason"]);
+}
+
+#[test]
+fn killed_while_an_artifact_is_made_the_next_run_makes_it_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    // A cache of its own with the installed environment in it: everything has to be made.
+    let own = dir.path().join("cache");
+    fs::create_dir(&own).unwrap();
+    std::os::unix::fs::symlink(cache().join("runtimes"), own.join("runtimes")).unwrap();
+    let matrix = "backend = \"mnn\"\nquant = \"fp32\"\nprompt-tokens = 40\ngen-tokens = 8";
+    let path = scenario(dir.path(), "made", MODEL, matrix, "queries = 1", "");
+    let begin = || {
+        let mut command = bench(dir.path());
+        command.arg("run").arg(&path).arg("--no-report").stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    };
+    let recipes = || processes_with(&own.display().to_string()).into_iter().filter(|p| p.contains("make.py")).count();
+    let mut killed = begin().spawn().unwrap();
+    wait_until("a recipe runs", || recipes() > 0);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert_eq!(recipes(), 1, "the recipe goes on without us: the test has something to look for");
+    let half = only_run(&dir.path().join("results"));
+    let resumed = bench(dir.path())
+        .arg("run")
+        .arg("--resume")
+        .arg(&half)
+        .arg("--no-report")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Never two at once in one folder.
+    let mut resumed = resumed;
+    let mut most = 0;
+    while resumed.try_wait().unwrap().is_none() {
+        most = most.max(recipes());
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    finish(resumed).expect(0);
+    assert_eq!(most, 1, "two recipes worked at once");
+    let cells = table(&half, "cells.csv");
+    assert_eq!((cells[0]["status"].as_str(), number(&cells[0], "token_agreement")), ("ok", Some(1.0)));
+    assert_eq!(glob::glob(&format!("{}/artifacts/*.part", own.display())).unwrap().count(), 0);
+
+    // Ctrl-C in the middle of making: interrupted, not failed.
+    fs::remove_dir_all(own.join("artifacts")).unwrap();
+    fs::remove_dir_all(dir.path().join("results")).unwrap();
+    let stopped = begin().spawn().unwrap();
+    wait_until("a recipe runs", || recipes() > 0);
+    assert!(Command::new("kill").args(["-INT", &stopped.id().to_string()]).status().unwrap().success());
+    finish(stopped).expect(130).says(&["--resume"]);
+    let half = only_run(&dir.path().join("results"));
+    run(bench(dir.path()).arg("run").arg("--resume").arg(&half).arg("--no-report")).expect(0);
+    assert_eq!(table(&half, "cells.csv")[0]["status"], "ok");
+}
