@@ -1,6 +1,7 @@
 //! A device: something that holds files and runs the agent. `local` is this machine; phones over ADB come with a later version
 //! and must pass the same conformance tests.
 
+pub mod adb;
 mod facts;
 pub mod local;
 
@@ -27,6 +28,9 @@ pub enum DeviceError {
     /// The agent can't be started or did not leave its evidence.
     #[error("bench-agent: {0}")]
     Agent(String),
+    /// Everything over ADB, the loss of the device included.
+    #[error(transparent)]
+    Adb(#[from] adb::AdbError),
 }
 impl DeviceError {
     /// An I/O error with its path.
@@ -37,7 +41,16 @@ impl DeviceError {
 
     /// The disk is full.
     pub fn disk_full(&self) -> bool {
-        matches!(self, Self::Io { source, .. } if matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
+        match self {
+            Self::Io { source, .. } => matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded),
+            Self::Adb(e) => e.disk_full(),
+            Self::Agent(_) => false,
+        }
+    }
+
+    /// The device is out of reach: nothing is known about what was asked of it.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, Self::Adb(e) if e.is_lost())
     }
 }
 

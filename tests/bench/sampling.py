@@ -99,7 +99,7 @@ def main(folder):
     show("MNN decode, sampling off, tok/s", speeds[0.0], digits=2)
     show("MNN decode, sampling at 10 Hz, tok/s", speeds[10.0], digits=2)
     show("MNN decode, 10 Hz over off, ratio of pairs", ratios, digits=4, target="interval above 0.99")
-    show("  the same of the median step (deaf to other programs)", typical, digits=4)
+    show("  the same of the median step (less hurt by other programs)", typical, digits=4)
     if len(ratios) > 2:
         print(f"  one pair scatters by {100 * statistics.stdev(ratios):.2f} %: the machine's noise, which sets the width of the interval", flush=True)
 

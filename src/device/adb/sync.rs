@@ -9,7 +9,7 @@ use std::{
 };
 
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf},
+    io::{AsyncReadExt, AsyncWriteExt, BufReader, ReadHalf, WriteHalf},
     task::spawn_blocking,
 };
 
@@ -25,6 +25,8 @@ use super::{
 const BLOCK: usize = 64 << 10;
 /// Blocks that are read from the disk while the ones before them are on their way.
 const BLOCKS: usize = 16;
+/// Four letters and a length.
+const HEAD: usize = 8;
 const ENOENT: u32 = 2;
 const ENOTDIR: u32 = 20;
 
@@ -63,9 +65,11 @@ pub enum Over {
 /// Called with the bytes done and all bytes.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Send + Sync);
 
+type Reader = BufReader<ReadHalf<Stream>>;
+
 /// An open file service. Questions to it need no new connection and start no process on the device.
 pub struct Files {
-    reader: ReadHalf<Stream>,
+    reader: Reader,
     writer: WriteHalf<Stream>,
     serial: String,
     patience: Patience,
@@ -78,6 +82,7 @@ impl Remote {
         let wide = self.has("stat_v2").await?;
         let stream = self.open("opening the file service", "sync:").await?;
         let (reader, writer) = tokio::io::split(stream);
+        let reader = BufReader::with_capacity(4 * BLOCK, reader);
         Ok(Files { reader, writer, serial: self.serial().to_owned(), patience: self.patience, wide })
     }
 
@@ -135,7 +140,7 @@ fn wrong_size(path: &str, expected: u64, is: Option<u64>) -> AdbError {
 /// The four letters of an answer, and the four bytes behind them.
 type Head = ([u8; 4], u32);
 
-async fn head(reader: &mut ReadHalf<Stream>) -> io::Result<Head> {
+async fn head(reader: &mut Reader) -> io::Result<Head> {
     let mut bytes = [0; 8];
     reader.read_exact(&mut bytes).await?;
     let (name, number) = bytes.split_at(4);
@@ -143,7 +148,7 @@ async fn head(reader: &mut ReadHalf<Stream>) -> io::Result<Head> {
 }
 
 /// The daemon's reason of a `FAIL`.
-async fn reason(reader: &mut ReadHalf<Stream>, length: u32) -> io::Result<String> {
+async fn reason(reader: &mut Reader, length: u32) -> io::Result<String> {
     let mut bytes = Vec::new();
     reader.take(u64::from(length).min(4096)).read_to_end(&mut bytes).await?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -292,15 +297,18 @@ impl Files {
         };
         tokio::pin!(verdict);
         let mut sent = 0;
-        let mut next = spawn_blocking(move || blocks(from));
+        // Two batches take turns: one is read while the other is sent.
+        let mut next = spawn_blocking(move || blocks(from, Vec::new()));
+        let mut spare = Vec::new();
         loop {
             let read = next.await.map_err(|e| odd(during, e))?;
-            let (rest, batch, bytes) = read.map_err(AdbError::host(host))?;
-            if bytes == 0 {
+            let (rest, batch, filled) = read.map_err(AdbError::host(host))?;
+            if filled.bytes == 0 {
                 break;
             }
-            next = spawn_blocking(move || blocks(rest));
-            let write = limited(serial, during, stall, async { writer.write_all(&batch).await.map_err(lost(serial, during)) });
+            next = spawn_blocking(move || blocks(rest, spare));
+            let piece = &batch[..filled.length];
+            let write = limited(serial, during, stall, async { writer.write_all(piece).await.map_err(lost(serial, during)) });
             tokio::select! {
                 biased;
                 early = &mut verdict => return Err(early.err().unwrap_or_else(|| odd(during, "it is finished before the end"))),
@@ -310,7 +318,8 @@ impl Files {
                     return Err(match reason { Ok(Err(said @ AdbError::Remote { .. })) => said, _ => e });
                 },
             }
-            sent += bytes as u64;
+            spare = batch;
+            sent += filled.bytes as u64;
             progress(sent, size.max(sent));
         }
         let mut done = b"DONE".to_vec();
@@ -322,22 +331,40 @@ impl Files {
     }
 }
 
-/// Up to [`BLOCKS`] blocks with their headers in one piece; zero bytes at the end.
-fn blocks<S: Read>(mut from: S) -> io::Result<(S, Vec<u8>, usize)> {
-    let mut batch = Vec::with_capacity(BLOCKS * (BLOCK + 8));
-    let mut total = 0;
-    for _ in 0..BLOCKS {
-        let at = batch.len();
-        batch.extend(b"DATA\0\0\0\0");
-        let n = (&mut from).take(BLOCK as u64).read_to_end(&mut batch)?;
+/// What is in a batch: its length, and the bytes of content in it.
+struct Filled {
+    length: usize,
+    bytes: usize,
+}
+
+/// Fills a batch with up to [`BLOCKS`] blocks and their headers; no bytes at the end of the file.
+fn blocks<S: Read>(mut from: S, mut batch: Vec<u8>) -> io::Result<(S, Vec<u8>, Filled)> {
+    // Zeroed once: a fresh batch costs more than the reading.
+    batch.resize(BLOCKS * (HEAD + BLOCK), 0);
+    let mut filled = Filled { length: 0, bytes: 0 };
+    for piece in batch.chunks_exact_mut(HEAD + BLOCK) {
+        let (head, room) = piece.split_at_mut(HEAD);
+        let mut n = 0;
+        while n < BLOCK {
+            match from.read(&mut room[n..]) {
+                Ok(0) => break,
+                Ok(k) => n += k,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
         if n == 0 {
-            batch.truncate(at);
             break;
         }
-        batch[at + 4..at + 8].copy_from_slice(&(n as u32).to_le_bytes());
-        total += n;
+        head[..4].copy_from_slice(b"DATA");
+        head[4..].copy_from_slice(&(n as u32).to_le_bytes());
+        filled.length += HEAD + n;
+        filled.bytes += n;
+        if n < BLOCK {
+            break;
+        }
     }
-    Ok((from, batch, total))
+    Ok((from, batch, filled))
 }
 
 /// Where pushed bytes come from.
