@@ -42,8 +42,17 @@ fn inside(folder: &str, name: &str) -> Result<PathBuf, DeviceError> {
     Ok(Path::new(folder).join(path))
 }
 
-fn make_parent(path: &Path) -> Result<(), DeviceError> {
-    path.parent().map_or(Ok(()), |p| fs::create_dir_all(p).map_err(DeviceError::io(p)))
+/// A place in the work folder where nothing stands. What stood there may be a hard link: writing over it, or copying the same file
+/// onto it, would destroy the user's own file.
+fn new_place(folder: &str, name: &str) -> Result<PathBuf, DeviceError> {
+    let path = inside(folder, name)?;
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(DeviceError::io(parent))?;
+    }
+    match fs::remove_file(&path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(DeviceError::Io { path, source: e }),
+        _ => Ok(path),
+    }
 }
 
 impl Device for Local {
@@ -61,8 +70,7 @@ impl Device for Local {
     }
 
     async fn stage(&self, host: &Path, folder: &str, name: &str) -> Result<(), DeviceError> {
-        let to = inside(folder, name)?;
-        make_parent(&to)?;
+        let to = new_place(folder, name)?;
         // A hard link costs nothing; across file systems it becomes a copy.
         if fs::hard_link(host, &to).is_err() {
             fs::copy(host, &to).map_err(DeviceError::io(host))?;
@@ -71,8 +79,7 @@ impl Device for Local {
     }
 
     async fn write(&self, folder: &str, name: &str, bytes: &[u8]) -> Result<(), DeviceError> {
-        let to = inside(folder, name)?;
-        make_parent(&to)?;
+        let to = new_place(folder, name)?;
         fs::write(&to, bytes).map_err(DeviceError::io(&to))
     }
 
