@@ -6,6 +6,7 @@ pub mod analysis;
 pub mod cli;
 pub mod device;
 pub mod prepare;
+mod random;
 pub mod registry;
 pub mod report;
 pub mod results;

@@ -106,17 +106,23 @@ fn without_consent_or_offline_nothing_is_fetched() {
 #[test]
 fn a_program_that_needs_no_python_runs_on_a_bare_machine() {
     let dir = tempfile::tempdir().unwrap();
-    // A runner in shell, with nothing but what the shell itself can do.
+    // A runner in shell, with nothing but what the shell itself can do. Its clock is the uptime in hundredths of a second, which is
+    // CLOCK_MONOTONIC where the machine never slept.
     let script = r#"{
-        printf '{"v":1,"event":"load_begin","t_ns":1000}\n{"v":1,"event":"load_end","t_ns":2000,"unit":"cpu"}\n'
+        now() { read -r up rest < /proc/uptime; up=${up%.*}${up#*.}; }
+        now; first=$up
+        while [ "$up" -eq "$first" ]; do now; done
+        t=$((up*10000000)); last=$((up+10))
+        printf '{"v":1,"event":"load_begin","t_ns":%s}\n{"v":1,"event":"load_end","t_ns":%s,"unit":"cpu"}\n' $t $((t+1000))
         for q in 0 1 2; do
-            printf '{"v":1,"event":"prompt","t_ns":%s,"query":%s,"tokens":16}\n' $((3000000+q*100000000)) $q
+            printf '{"v":1,"event":"prompt","t_ns":%s,"query":%s,"tokens":16}\n' $((t+1000000+q*30000000)) $q
             for i in 0 1 2 3 4 5 6 7; do
-                printf '{"v":1,"event":"token","t_ns":%s,"query":%s,"i":%s,"id":9}\n' $((13000000+q*100000000+i*2000000)) $q $i
+                printf '{"v":1,"event":"token","t_ns":%s,"query":%s,"i":%s,"id":9}\n' $((t+11000000+q*30000000+i*2000000)) $q $i
             done
-            printf '{"v":1,"event":"query_end","t_ns":%s,"query":%s,"finish":"length"}\n' $((27000000+q*100000000)) $q
+            printf '{"v":1,"event":"query_end","t_ns":%s,"query":%s,"finish":"length"}\n' $((t+25000000+q*30000000)) $q
         done
-        printf '{"v":1,"event":"end","t_ns":999000000}\n'
+        printf '{"v":1,"event":"end","t_ns":%s}\n' $((t+90000000))
+        while [ "$up" -lt "$last" ]; do now; done
     } > "$BENCH_EVENTS""#;
     let folder = program(dir.path(), "engine", script);
     let command = vec![folder.join("engine").display().to_string()];

@@ -53,12 +53,14 @@ impl Console {
                 let again = if *segment > 0 { format!(" (resumed, segment {segment})") } else { String::new() };
                 self.line(&format!("{scenario}{again}: results in {folder}"));
             }
-            Event::Ready { cells, launches } => {
-                state.total = *launches;
+            Event::Ready { cells, launches, done } => {
+                (state.total, state.done) = (*launches, *done);
                 if let Some(bar) = &self.bar {
                     bar.set_length(*launches as u64);
+                    bar.set_position(*done as u64);
                 }
-                self.line(&format!("{cells} cells to measure, {launches} launches"));
+                let before = if *done > 0 { format!(", {done} of them done") } else { String::new() };
+                self.line(&format!("{cells} cells to measure, {launches} launches{before}"));
             }
             Event::Preparing { what } => {
                 if let Some(bar) = &self.bar {

@@ -7,7 +7,8 @@ use anyhow::Context;
 use super::exit::{Code, Failed};
 use crate::{
     report,
-    results::{folder, manifest::Manifest, tables},
+    results::{folder, journal, manifest::Manifest, tables},
+    run::events::Event,
     scenario::Plan,
 };
 
@@ -28,7 +29,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
             let message = format!("{}: not a run folder (it has no manifest.json)", run.display());
             return Err(Failed { code: Code::Usage, message }.into());
         }
-        if !run.join("cells.csv").is_file() {
+        if stale(run) {
             derive(run)?;
         }
     }
@@ -43,6 +44,16 @@ pub fn page(runs: &[PathBuf], out: &Path) -> anyhow::Result<PathBuf> {
     report::write(runs, &out.join(id)).map_err(|e| Failed { code: Code::Unavailable, message: e.to_string() }.into())
 }
 
+/// Whether the tables are missing, or older than what the journal knows: a run that was killed made none of its last launches. The
+/// last word of a run that ended comes after its tables.
+fn stale(run: &Path) -> bool {
+    let time = |file: &str| std::fs::metadata(run.join(file)).and_then(|m| m.modified()).ok();
+    let Some(tables) = time("cells.csv") else { return true };
+    let later = time("journal.jsonl").is_some_and(|journal| journal > tables) && run.join("plan.toml").is_file();
+    let ended = || journal::read(run).is_ok_and(|(all, _)| all.last().is_some_and(|e| matches!(e.event, Event::RunEnd { .. })));
+    later && !ended()
+}
+
 /// Makes the tables of a run that was killed before it could.
 fn derive(run: &Path) -> anyhow::Result<()> {
     let path = run.join("plan.toml");
@@ -50,4 +61,29 @@ fn derive(run: &Path) -> anyhow::Result<()> {
     let plan = Plan::from_toml(&text).with_context(|| path.display().to_string())?;
     tables::write(run, &plan, &Manifest::read(run)?)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+    use crate::results::journal::Journal;
+
+    #[test]
+    fn tables_older_than_the_journal_are_stale_unless_the_run_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = dir.path();
+        let (journal, _) = Journal::open(run).unwrap();
+        journal.append(&Event::Warning { text: "a launch".to_owned() }).unwrap();
+        assert!(stale(run), "no tables");
+        std::fs::write(run.join("plan.toml"), "").unwrap();
+        let tables = std::fs::File::create(run.join("cells.csv")).unwrap();
+        tables.set_modified(SystemTime::now() + Duration::from_mins(1)).unwrap();
+        assert!(!stale(run));
+        tables.set_modified(SystemTime::now() - Duration::from_mins(1)).unwrap();
+        assert!(stale(run));
+        journal.append(&Event::RunEnd { ok: 1, failed: 0, skipped: 0, unverified: 0 }).unwrap();
+        assert!(!stale(run));
+    }
 }

@@ -15,7 +15,7 @@ use super::{
     runtimes::{cache, consent, unavailable},
 };
 use crate::{
-    device::local::Local,
+    device::local::{LOCAL, Local, end_orphan},
     registry,
     results::folder::Folder,
     run::{self, Outcome, RunError, Setup},
@@ -83,7 +83,8 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     // Not before everything is there: a run folder in which nothing was tried helps nobody.
     let folder = old.map_or_else(|| begin(&plan, args), Ok)?;
     let console = Console::new(args.format);
-    let _alone = alone(&cache, &console)?;
+    end_orphans(&folder)?;
+    let device = device.locked(alone(&cache, &console)?);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let result = runtime.block_on(async {
         let (stop, cancel) = watch::channel(false);
@@ -122,6 +123,15 @@ async fn asked_to_stop() -> bool {
         };
     }
     tokio::signal::ctrl_c().await.is_ok()
+}
+
+/// Ends what a killed bench left running in this run: its agents hold the lock of the device.
+fn end_orphans(folder: &Folder) -> anyhow::Result<()> {
+    if folder.path.join("journal.jsonl").is_file() {
+        let recorded = crate::results::launches::read(&folder.path, LOCAL)?;
+        recorded.unfinished.iter().for_each(|dir| end_orphan(dir));
+    }
+    Ok(())
 }
 
 /// Waits until no other run measures on this device: two at once would measure each other.
@@ -210,7 +220,10 @@ fn resume(run: &Path, scenario: Option<&Path>) -> anyhow::Result<(Folder, Plan)>
 fn install(cache: &Cache, plan: &Plan, backends: &[&dyn Backend], device: &Local, args: &Args) -> anyhow::Result<Installed> {
     use crate::device::Device;
     let used = |b: &&&dyn Backend| plan.cells.iter().any(|c| c.skipped.is_none() && c.cell.backend == b.id());
-    let needs: Vec<Need> = backends.iter().filter(used).flat_map(|b| b.needs(device.facts())).collect();
+    let mut needs: Vec<Need> = backends.iter().filter(used).flat_map(|b| b.needs(device.facts())).collect();
+    if run::needs_recipes(plan) {
+        needs.push(Need::Python);
+    }
     let found = runtimes::find(cache, needs.clone());
     let wanted = needs.iter().any(|n| matches!(n, Need::Python | Need::PythonPackage { .. }) && found.get(n).is_none());
     if !wanted || args.offline {

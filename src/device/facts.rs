@@ -8,7 +8,7 @@ pub fn local(soc_model: u32, htp_arch: u32) -> DeviceFacts {
     let wanted = RefreshKind::nothing().with_cpu(CpuRefreshKind::nothing()).with_memory(MemoryRefreshKind::nothing().with_ram());
     let system = System::new_with_specifics(wanted);
     DeviceFacts {
-        name: "local".to_owned(),
+        name: super::local::LOCAL.to_owned(),
         class: DeviceClass::Pc,
         os: std::env::consts::OS.to_owned(),
         arch: std::env::consts::ARCH.to_owned(),

@@ -17,18 +17,27 @@ use tokio::process::Command;
 
 use super::{Cancel, Device, DeviceError, facts};
 
+/// Name of this machine in tables and folders.
+pub const LOCAL: &str = "local";
+
 /// This machine.
 #[derive(Debug)]
 pub struct Local {
     facts: DeviceFacts,
     agent: PathBuf,
     work: PathBuf,
+    lock: Option<File>,
 }
 
 impl Local {
     /// `agent` is the agent's program, `work` the folder in which work folders are made.
     pub fn new(agent: PathBuf, work: PathBuf, soc_model: u32, htp_arch: u32) -> Self {
-        Self { facts: facts::local(soc_model, htp_arch), agent, work }
+        Self { facts: facts::local(soc_model, htp_arch), agent, work, lock: None }
+    }
+
+    /// The lock of this device. Agents share it: if bench is killed, the next run waits until the last agent has ended its command.
+    pub fn locked(self, lock: File) -> Self {
+        Self { lock: Some(lock), ..self }
     }
 }
 
@@ -71,9 +80,10 @@ impl Device for Local {
 
     async fn stage(&self, host: &Path, folder: &str, name: &str) -> Result<(), DeviceError> {
         let to = new_place(folder, name)?;
-        // A hard link costs nothing; across file systems it becomes a copy.
-        if fs::hard_link(host, &to).is_err() {
-            fs::copy(host, &to).map_err(DeviceError::io(host))?;
+        // A hard link costs nothing; across file systems it becomes a copy. Of a symbolic link its file is meant.
+        let host = host.canonicalize().map_err(DeviceError::io(host))?;
+        if fs::hard_link(&host, &to).is_err() {
+            fs::copy(&host, &to).map_err(DeviceError::io(&host))?;
         }
         Ok(())
     }
@@ -91,7 +101,7 @@ impl Device for Local {
         fs::write(&spec_file, bytes).map_err(DeviceError::io(&spec_file))?;
         let mut command = Command::new(&self.agent);
         // A group of its own: Ctrl-C in the terminal must reach bench alone, which then asks the agent to stop.
-        command.arg("run").arg(&spec_file).process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.arg("run").arg(&spec_file).process_group(0).stdin(self.agent_stdin()?).stdout(Stdio::null()).stderr(Stdio::piped());
         let child = command.spawn().map_err(|e| DeviceError::Agent(format!("{}: {e}", self.agent.display())))?;
         let pid = child.id();
         let mut finished = Box::pin(child.wait_with_output());
@@ -131,6 +141,16 @@ impl Device for Local {
     }
 }
 
+impl Local {
+    /// The agent never reads its standard input: it is only a way to share the lock, which belongs to the open file.
+    fn agent_stdin(&self) -> Result<Stdio, DeviceError> {
+        match &self.lock {
+            Some(lock) => Ok(lock.try_clone().map_err(DeviceError::io("local.lock"))?.into()),
+            None => Ok(Stdio::null()),
+        }
+    }
+}
+
 /// An error if the disk of a folder has no room for a few small files.
 fn room(folder: &Path) -> Result<(), DeviceError> {
     let probe = folder.join("room.tmp");
@@ -142,8 +162,11 @@ fn room(folder: &Path) -> Result<(), DeviceError> {
 /// Ends the agent of a launch that a killed orchestrator left behind, and waits until it is gone. An agent that was itself
 /// killed leaves its command: that is ended too.
 pub fn end_orphan(launch_dir: &Path) {
-    for file in ["agent.pid", "child.pid"] {
-        let Some(process) = fs::read_to_string(launch_dir.join(file)).ok().and_then(|t| t.parse::<ProcessId>().ok()) else { continue };
+    // Each step of a launch with several has a folder of its own.
+    let steps = fs::read_dir(launch_dir).into_iter().flatten().filter_map(Result::ok).map(|e| e.path()).filter(|p| p.is_dir());
+    let folders: Vec<PathBuf> = steps.chain([launch_dir.to_path_buf()]).collect();
+    for path in folders.iter().flat_map(|dir| ["agent.pid", "child.pid"].map(|file| dir.join(file))) {
+        let Some(process) = fs::read_to_string(path).ok().and_then(|t| t.parse::<ProcessId>().ok()) else { continue };
         let mut tries = 0;
         while process.is_alive() && tries < 100 {
             if tries % 40 == 0 {

@@ -127,5 +127,11 @@ pub fn read(run: &Path, device: &str) -> Result<Recorded, FolderError> {
         }
     }
     recorded.unfinished.extend(begun);
+    let unprepared =
+        recorded.failed.iter().map(|(cell, f)| (cell, &f.message)).chain(recorded.skipped.iter().map(|(cell, why)| (cell, why)));
+    let counts = |cell: &str| recorded.launches.iter().any(|(_, r)| r.cell == cell && r.pass == Pass::Measure && r.status == Status::Ok);
+    let kept = |(cell, why): (&String, &String)| format!("{cell}: its launches count, though a later segment could not go on: {why}");
+    let kept: Vec<String> = unprepared.filter(|(cell, _)| counts(cell)).map(kept).collect();
+    recorded.warnings.extend(kept);
     Ok(recorded)
 }

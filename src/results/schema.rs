@@ -59,7 +59,10 @@ const fn m(name: &'static str, per_query: bool, higher_is_better: bool, meaning:
     Metric { name, meaning, per_query, higher_is_better }
 }
 
-/// Every metric that `cells.csv` summarises, as `<m>` (median), `<m>_lo`, `<m>_hi` (95 % interval), `<m>_mad`, `<m>_n`.
+/// Columns of a metric in `cells.csv`, after its name: median, ends of its interval and what that covers, spread, launches.
+pub const METRIC_ENDS: [&str; 6] = ["", "_lo", "_hi", "_coverage", "_mad", "_n"];
+
+/// Every metric that `cells.csv` summarises, in the columns of [`METRIC_ENDS`].
 pub const METRICS: &[Metric] = &[
     m("ttft_ms", true, false, "time to first token: from submission to the arrival of the first token"),
     m(
@@ -74,7 +77,12 @@ pub const METRICS: &[Metric] = &[
     m("itl_p90_ms", true, false, "90 % quantile of the gaps within a query (type 7)"),
     m("itl_p99_ms", true, false, "99 % quantile of the gaps within a query (type 7)"),
     m("e2e_ms", true, false, "from submission to the last token"),
-    m("load_ms", false, false, "from the begin to the end of loading, as the runner saw it"),
+    m(
+        "load_ms",
+        false,
+        false,
+        "from the begin to the end of loading, as the runner saw it; the first launch of each segment is not in it: see first_launch_load_ms",
+    ),
     m("peak_mem_mb", false, false, "highest resident memory of the process tree at the sampling rate, in 10^6 bytes; a lower bound"),
     m("vm_hwm_mb", false, false, "the kernel's own high-water mark of the largest process (VmHWM), in 10^6 bytes"),
     m("cpu_s", false, false, "user and system CPU seconds of the whole process tree, loading and the discarded query included"),
@@ -155,7 +163,7 @@ pub const LAUNCHES: Table = Table {
         c("peak_mem_mb", Float, true, "see cells.csv"),
         c("vm_hwm_mb", Float, true, "see cells.csv"),
         c("cpu_s", Float, true, "see cells.csv"),
-        c("wall_ms", Float, false, "from spawn to reaping, as the agent saw it"),
+        c("wall_ms", Float, true, "from spawn to reaping, as the agent saw it; empty without its evidence"),
         c("exit_code", Int, true, "exit status of the runner"),
         c("signal", Int, true, "signal that ended the runner"),
         c("check_count", Text, true, "confirmed, contradicted or not-checkable"),
@@ -251,8 +259,13 @@ pub const CELLS: Table = Table {
         c("reason", Text, true, "why it is not ok"),
         c("launches", Int, false, "launches that count"),
         c("launches_failed", Int, false, "launches that failed or were contradicted"),
-        c("stop", Text, true, "what ended the repetitions: until-ci, max, budget, failed, interrupted"),
-        c("n_small", Int, true, "1 when fewer than 10 values stand behind the intervals (order statistics instead of bootstrap)"),
+        c("stop", Text, true, "what ended the repetitions: until-ci, max, budget (counted anew in every segment), failed, interrupted"),
+        c(
+            "n_small",
+            Int,
+            true,
+            "1 when fewer than 10 launches stand behind the interval of a metric of queries (order statistics instead of bootstrap)",
+        ),
         c("stability", Text, true, "stable, unstable or unknown, from the spread of the decode rate"),
         c("unit_requested", Text, false, "cpu, gpu, npu or hybrid"),
         c("unit_found", Text, true, "the unit that worked, as far as there is evidence"),
@@ -296,7 +309,7 @@ pub const CELLS: Table = Table {
         c("reported_prefill_tok_s", Float, true, "median, from the runtime's own counts and durations"),
         c("reported_decode_tok_s", Float, true, "median, from the runtime's own counts and durations"),
         c("first_query_ttft_ms", Float, true, "median TTFT of the first query after a load; another metric than ttft_ms"),
-        c("first_launch_load_ms", Float, true, "load of the very first launch after staging, kept apart"),
+        c("first_launch_load_ms", Float, true, "load of the first launch that counts, which pays for staging and page cache, kept apart"),
         c("launch_context", Text, true, "shell or app"),
         c("absent", Text, true, "metric=reason;... for every empty metric"),
     ],

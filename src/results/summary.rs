@@ -1,6 +1,8 @@
 //! A cell's row: medians over launches, with intervals. The unit of repetition is the launch: queries of one launch share its
 //! process, its memory layout and its warm-up, and are no independent samples.
 
+use std::collections::BTreeSet;
+
 use bench_backend_api::{Axis, FailureKind, Pass};
 
 use super::{
@@ -50,13 +52,13 @@ pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &R
     let blamed = bad.or_else(|| if good.is_empty() { all.first().copied() } else { None });
     let status = match (blamed, skipped, failed_to_prepare) {
         (Some(record), ..) => record.status,
-        (None, Some(_), _) => Status::Skipped,
+        // What a later segment could not prepare does not undo what an earlier one measured.
+        (None, ..) if !good.is_empty() => Status::Ok,
         (None, None, Some(_)) => Status::Failed,
-        (None, None, None) if good.is_empty() => Status::Skipped,
-        _ => Status::Ok,
+        (None, ..) => Status::Skipped,
     };
     row.set("status", status.as_str()).set("launches", good.len()).set("launches_failed", all.len() - good.len());
-    if let Some(failure) = blamed.and_then(|r| r.failure.as_ref()).or(failed_to_prepare.map(|(_, f)| f)) {
+    if let Some(failure) = blamed.and_then(|r| r.failure.as_ref()).or(failed_to_prepare.map(|(_, f)| f)).filter(|_| status != Status::Ok) {
         let hint = failure.hint.as_ref().map(|h| format!(" ({h})")).unwrap_or_default();
         row.set("failure_kind", failure.kind).set("reason", format!("{}{hint}", failure.message));
     } else if status == Status::Skipped {
@@ -72,7 +74,7 @@ pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &R
     } else if all.iter().any(|r| !r.parsed.queries.is_empty()) {
         row.set("ttft_scope", "ids").set("ttft_method", "token_event");
     }
-    if status != Status::Skipped && status != Status::Failed {
+    if status == Status::Ok {
         metrics(&mut row, &good, planned, plan);
     }
     (row, status)
@@ -121,10 +123,12 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan) 
     let (warmup, workload) = (plan.measure.warmup, planned.cell.workload);
     let figures: Vec<QueryMetrics> = good.iter().map(|r| launch_figures(&r.parsed, workload, warmup)).collect();
     let composed = figures.iter().any(|f| f.composed.is_some());
-    // The very first launch after staging pays page cache and graph set-up: its load is kept apart (design 2b.8).
+    // The first launch after staging pays page cache and graph set-up: its load is kept apart (design 2b.8). Every segment begins
+    // with one, maybe after a reboot.
     let load = |r: &Record| launch_metrics(&r.parsed, std::iter::empty()).load_ms;
-    let (first, later): (Vec<&Record>, Vec<&Record>) = good.iter().copied().partition(|r| r.launch == 0);
-    row.number("first_launch_load_ms", first.first().and_then(|r| load(r)));
+    let mut segments = BTreeSet::new();
+    let later: Vec<&Record> = good.iter().copied().filter(|r| !segments.insert(r.segment)).collect();
+    row.number("first_launch_load_ms", good.first().and_then(|r| load(r)));
     let mut absent = Vec::new();
     let mut small = false;
     for metric in METRICS {
@@ -133,15 +137,17 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan) 
             // Memory and CPU time of a process that holds one graph, and runs it many times over, are not those of a model.
             None if composed => Vec::new(),
             None => {
-                let records = if metric.name == "load_ms" && !later.is_empty() { &later } else { good };
+                let records = if metric.name == "load_ms" { &later } else { good };
                 records.iter().filter_map(|r| launch_metric(r, metric.name)).collect()
             }
         };
         let Some(summary) = Summary::of(&values) else {
-            absent.push(format!("{}={}", metric.name, why_absent(metric.name, &figures)));
+            let only_first = metric.name == "load_ms" && !composed && later.is_empty() && good.iter().any(|r| load(r).is_some());
+            let why = if only_first { "only the first launch after staging".to_owned() } else { why_absent(metric.name, &figures) };
+            absent.push(format!("{}={why}", metric.name));
             continue;
         };
-        small |= summary.n_small;
+        small |= summary.n_small && metric.per_query;
         row.summary(metric.name, &summary);
         if metric.name == "decode_tok_s" {
             row.set("stability", stats::stability(&values).word());

@@ -10,14 +10,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bench_backend_api::{DeviceClass, Layer, Query};
+use bench_backend_api::{DeviceClass, Layer, Pass, Query};
 
 use super::{
     folder::FolderError,
     launches::{self, Record, Recorded},
     manifest::Manifest,
     portable::Portable,
-    schema::{self, FORMAT_VERSION, METRICS, Table},
+    schema::{self, FORMAT_VERSION, METRIC_ENDS, METRICS, Table},
     summary::{self, COMPOSED},
 };
 use crate::{
@@ -46,9 +46,10 @@ impl Row {
     pub fn number(&mut self, column: &'static str, value: Option<f64>) -> &mut Self {
         self.maybe(column, value.filter(|v| v.is_finite()).map(significant))
     }
-    /// Sets the five columns of a metric.
+    /// Sets the columns of a metric. One value has no interval.
     pub fn summary(&mut self, metric: &str, s: &Summary) -> &mut Self {
-        for (end, value) in [("", s.median), ("_lo", s.lo), ("_hi", s.hi), ("_mad", s.mad)] {
+        let ends = [("_lo", s.lo), ("_hi", s.hi), ("_coverage", s.coverage)];
+        for (end, value) in [("", s.median), ("_mad", s.mad)].into_iter().chain(ends.into_iter().filter(|_| s.n > 1)) {
             self.0.insert(format!("{metric}{end}"), significant(value));
         }
         self.0.insert(format!("{metric}_n"), s.n.to_string());
@@ -109,12 +110,12 @@ fn csv_error(path: &Path, e: csv::Error) -> FolderError {
     }
 }
 
-/// All columns of a table: `cells.csv` has five for every metric beside its fixed ones.
+/// All columns of a table: `cells.csv` has those of [`METRIC_ENDS`] for every metric beside its fixed ones.
 pub fn column_names(table: &Table) -> Vec<String> {
     let mut names: Vec<String> = table.columns.iter().map(|c| c.name.to_owned()).collect();
     if table.file == schema::CELLS.file {
         for metric in METRICS {
-            names.extend(["", "_lo", "_hi", "_mad", "_n"].map(|end| format!("{}{end}", metric.name)));
+            names.extend(METRIC_ENDS.map(|end| format!("{}{end}", metric.name)));
         }
     }
     names
@@ -154,8 +155,11 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
         if is_composed(&record.parsed) {
             samples.row(&context.composed(record))?;
         }
-        for row in context.layers(record) {
-            layers.row(&row)?;
+        // Whatever a launch that failed, or that was measured, says of its operations is no profile.
+        if record.pass == Pass::Profile && record.status == Status::Ok {
+            for row in context.layers(record) {
+                layers.row(&row)?;
+            }
         }
         context.telemetry(record, dir, &mut telemetry)?;
     }
@@ -243,7 +247,7 @@ impl Context<'_> {
         let m = launch_metrics(&record.parsed, done());
         row.number("load_ms", m.load_ms).set("load_state", "unknown").number("peak_mem_mb", m.peak_mem_mb);
         row.number("vm_hwm_mb", m.vm_hwm_mb).number("cpu_s", m.cpu_s);
-        row.number("wall_ms", Some(done().map(|d| d.end_ns.saturating_sub(d.start_ns) as f64 / 1e6).sum()));
+        row.number("wall_ms", done().map(|d| d.end_ns.saturating_sub(d.start_ns) as f64 / 1e6).reduce(|a, b| a + b));
         if let Some(last) = done().next_back() {
             row.maybe("exit_code", last.ended.code).maybe("signal", last.ended.signal);
         }
@@ -325,7 +329,19 @@ impl Context<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::significant;
+    use super::{Row, significant};
+    use crate::stats::Summary;
+
+    #[test]
+    fn one_value_has_no_interval() {
+        let columns = |values: &[f64]| {
+            let mut row = Row::default();
+            row.summary("ttft_ms", &Summary::of(values).unwrap());
+            ["ttft_ms", "ttft_ms_lo", "ttft_ms_hi", "ttft_ms_coverage", "ttft_ms_n"].map(|c| row.0.get(c).cloned().unwrap_or_default())
+        };
+        assert_eq!(columns(&[5.0]), ["5", "", "", "", "1"]);
+        assert_eq!(columns(&[5.0, 7.0, 6.0]), ["6", "5", "7", "0.75", "3"]);
+    }
 
     #[test]
     fn six_digits_and_no_exponent() {

@@ -2,7 +2,8 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
+    fs::{self, File},
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
@@ -42,18 +43,22 @@ pub struct Workshop<'a> {
     plan: &'a Plan,
     say: &'a dyn Fn(Event),
     made: BTreeMap<String, Result<Made, Failure>>,
+    own: BTreeMap<(String, Vec<String>), Result<OwnFiles, Failure>>,
 }
 
 impl<'a> Workshop<'a> {
     /// A workshop for one plan; `say` hears what is made.
     pub fn new(cache: &'a Cache, plan: &'a Plan, say: &'a dyn Fn(Event)) -> Self {
-        Self { cache, plan, say, made: BTreeMap::new() }
+        Self { cache, plan, say, made: BTreeMap::new(), own: BTreeMap::new() }
     }
 
     /// Everything that a cell needs, or the reason why it can't be had.
     pub fn ready(&mut self, planned: &PlannedCell) -> Result<ReadyCell, Failure> {
         let (mut artifact, mut paths, key) = match planned.source.as_ref() {
-            Some(ArtifactSource::Files { root, config, files }) => own_files(Path::new(root), config.as_deref(), files)?,
+            Some(ArtifactSource::Files { root, config, files }) => {
+                let known = self.own.entry((root.clone(), files.clone()));
+                known.or_insert_with(|| own_files(Path::new(root), config.as_deref(), files)).clone()?
+            }
             Some(ArtifactSource::Recipe(recipe)) if recipe.kind != NO_ARTIFACT => {
                 let made = self.make(planned, recipe)?;
                 let paths = made.artifact.files.iter().map(|f| (f.clone(), made.folder.join(f))).collect();
@@ -67,6 +72,7 @@ impl<'a> Workshop<'a> {
         let prompts = if bare {
             let geometry = planned.cell.model.geometry.as_ref().ok_or_else(|| no_geometry(planned))?;
             prompts::synthetic(geometry, self.plan.seed, workload.prompt_tokens(), queries)
+                .map_err(|e| Failure::new(FailureKind::Usage, format!("models.{}: {e}", planned.cell.model.name)))?
         } else {
             let text = self.make(planned, &self.text_recipe(planned, queries))?;
             // Genie loads a tokenizer even when it is asked with token ids.
@@ -128,34 +134,46 @@ fn no_geometry(planned: &PlannedCell) -> Failure {
     failure
 }
 
+/// Whether anything has to be made for a plan: an artifact, or prompts with their reference.
+pub fn needs_recipes(plan: &Plan) -> bool {
+    let made = |source: &ArtifactSource| !matches!(source, ArtifactSource::Recipe(recipe) if recipe.kind == NO_ARTIFACT);
+    plan.cells.iter().filter_map(|c| c.source.as_ref()).any(|source| made(source) || plan.verify.reference != Reference::None)
+}
+
+fn content_hash(file: &mut File) -> io::Result<[u8; 32]> {
+    let mut hash = Sha256::new();
+    let mut block = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut block)? {
+            0 => return Ok(hash.finalize().into()),
+            n => hash.update(&block[..n]),
+        }
+    }
+}
+
 type OwnFiles = (Artifact, BTreeMap<String, PathBuf>, Option<String>);
 
+/// A user's own files; read once, in blocks, since a model may have gigabytes.
 fn own_files(root: &Path, config: Option<&str>, files: &[String]) -> Result<OwnFiles, Failure> {
     let mut hash = Sha256::new();
     let mut paths = BTreeMap::new();
-    let mut meta = Value::Null;
+    let usage = |path: &Path, e: &dyn std::fmt::Display| Failure::new(FailureKind::Usage, format!("{}: {e}", path.display()));
     for name in files {
         let path = root.join(name);
-        let unreadable = |e: std::io::Error| Failure::new(FailureKind::Usage, format!("{}: {e}", path.display()));
-        let bytes = fs::read(&path).map_err(unreadable)?;
+        let mut file = File::open(&path).map_err(|e| usage(&path, &e))?;
         hash.update((name.len() as u64).to_le_bytes());
         hash.update(name.as_bytes());
-        hash.update((bytes.len() as u64).to_le_bytes());
-        hash.update(&bytes);
-        if name == "meta.json" {
-            meta = serde_json::from_slice(&bytes).map_err(|e| Failure::new(FailureKind::Model, format!("{}: {e}", path.display())))?;
-        }
+        hash.update(content_hash(&mut file).map_err(|e| usage(&path, &e))?);
         paths.insert(name.clone(), path);
     }
-    if let Some(name) = config {
+    let json = |name: &str| -> Result<Value, Failure> {
         let path = root.join(name);
-        let text = fs::read(&path).map_err(|e| Failure::new(FailureKind::Usage, format!("{}: {e}", path.display())))?;
-        let config: Value =
-            serde_json::from_slice(&text).map_err(|e| Failure::new(FailureKind::Usage, format!("{}: not JSON: {e}", path.display())))?;
-        if meta.is_null() {
-            meta = json!({});
-        }
-        meta["config"] = config;
+        let text = fs::read(&path).map_err(|e| usage(&path, &e))?;
+        serde_json::from_slice(&text).map_err(|e| usage(&path, &format!("not JSON: {e}")))
+    };
+    let mut meta = if paths.contains_key("meta.json") { json("meta.json")? } else { json!({}) };
+    if let (Some(name), Some(meta)) = (config, meta.as_object_mut()) {
+        meta.insert("config".to_owned(), json(name)?);
     }
     let key = format!("files-{}", crate::hex(&hash.finalize()[..8]));
     Ok((Artifact { files: files.to_vec(), meta }, paths, Some(key)))

@@ -68,6 +68,7 @@ pub fn captured(dir: &Path, files: &[String], done: &Done) -> Captured {
             code: done.ended.code,
             signal: done.ended.signal,
             message: done.ended.message.clone(),
+            window_ns: Some((done.start_ns, done.end_ns)),
         },
         evidence: Evidence { mapped: done.mapped.clone(), device_nodes: done.device_nodes.clone() },
         ..Captured::default()

@@ -60,10 +60,13 @@ pub enum Event {
     },
     /// Everything that can be measured here has what it needs.
     Ready {
-        /// Cells that will be measured.
+        /// Cells that are measured, in this segment or before it.
         cells: usize,
         /// Launches at most, the profiling pass included; those of earlier segments count.
         launches: usize,
+        /// Launches of earlier segments that need not be repeated.
+        #[serde(default)]
+        done: usize,
     },
     /// A cell that will not be measured.
     CellSkipped {

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bench_backend_api::{
@@ -54,7 +54,7 @@ pub struct Request<'a> {
     pub block: u32,
     /// Segment of the run.
     pub segment: u32,
-    /// Longest time of one step.
+    /// Longest time of all steps together.
     pub timeout: Duration,
     /// Rate of the agent's fast sources.
     pub rate_hz: f64,
@@ -195,10 +195,11 @@ async fn steps<D: Device>(
     let all = request.backend.steps(&request.launch, &paths);
     let single = all.len() == 1;
     let mut left = Left::default();
+    let begun = Instant::now();
     for step in all {
         let out = if single { dir.to_path_buf() } else { dir.join(&step.name) };
         let argv = capture::argv(&step.invocation, request.launch.installed);
-        let spec = capture::spec(argv.clone(), &step.invocation, work, &out, request.timeout, request.rate_hz);
+        let spec = capture::spec(argv.clone(), &step.invocation, work, &out, remaining(request.timeout, begun.elapsed()), request.rate_hz);
         let done = device.run(&spec, cancel.clone()).await;
         records.push(StepRecord { name: step.name.clone(), argv, done: done.as_ref().ok().cloned() });
         // First of all: an agent that is told to stop before it is up leaves no evidence, and nobody failed.
@@ -221,11 +222,16 @@ async fn steps<D: Device>(
             left.excused.push(why);
         }
         left.captured = merge(left.captured, captured, (!single).then_some(step.name.as_str()));
-        if left.captured.ended.code != Some(0) {
+        if left.captured.ended.reason != "exited" || left.captured.ended.code != Some(0) {
             break;
         }
     }
     Ok(Some(left))
+}
+
+/// What the steps before left of a launch's time; no limit of 0, which a step that began could not meet whatever it did.
+fn remaining(timeout: Duration, spent: Duration) -> Duration {
+    timeout.saturating_sub(spent).max(Duration::from_millis(1))
 }
 
 /// Files of several steps stand beside each other as `<step>/<file>`, and under their own names those of the last step.
@@ -320,4 +326,15 @@ pub fn work_name(run: &str, cell: &Cell, pass: Pass, number: u32) -> String {
     let id = cell.id();
     let hash = id.rsplit('-').next().unwrap_or("cell");
     format!("{run}-{hash}-{pass}-{number}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_share_the_time_of_their_launch() {
+        let (second, ms) = (Duration::from_secs(1), Duration::from_millis);
+        assert_eq!([0, 400, 1000, 9000].map(|spent| remaining(second, ms(spent))), [second, ms(600), ms(1), ms(1)]);
+    }
 }

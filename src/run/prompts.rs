@@ -6,6 +6,8 @@ use bench_backend_api::Geometry;
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::random::SplitMix64;
+
 /// Why there are no prompts.
 #[derive(Debug, Error)]
 pub enum PromptError {
@@ -20,6 +22,9 @@ pub enum PromptError {
         /// Tokens asked.
         tokens: u32,
     },
+    /// The vocabulary has nothing to make a prompt of.
+    #[error("the vocabulary of {0} tokens has none beside BOS, EOS and PAD")]
+    NoTokens(u32),
 }
 
 #[derive(Debug, Deserialize)]
@@ -69,21 +74,19 @@ pub fn from_artifact(folder: &Path, tokens: u32, gen_tokens: u32, queries: u32) 
 }
 
 /// Prompts of seeded random tokens: for programs of the user that bring their own model, where there is nothing to agree with.
-pub fn synthetic(geometry: &Geometry, seed: u64, tokens: u32, queries: u32) -> Prompts {
-    // SplitMix64 (public domain, Vigna): its sequence never changes, unlike that of a crate's default generator.
-    let mut state = seed ^ (u64::from(tokens) << 32);
-    let mut next = move || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
+///
+/// # Errors
+/// A vocabulary without an ordinary token.
+pub fn synthetic(geometry: &Geometry, seed: u64, tokens: u32, queries: u32) -> Result<Prompts, PromptError> {
+    let mut random = SplitMix64::new(seed ^ (u64::from(tokens) << 32));
     let special = [geometry.bos, geometry.eos, geometry.pad];
+    if (0..geometry.vocab.min(special.len() as u32 + 1)).all(|id| special.contains(&id)) {
+        return Err(PromptError::NoTokens(geometry.vocab));
+    }
     let mut one = |_| -> Vec<u32> {
         let mut ids = vec![geometry.bos];
         while ids.len() < tokens as usize {
-            let id = (next() % u64::from(geometry.vocab.max(8))) as u32;
+            let id = (random.next() % u64::from(geometry.vocab.max(8))) as u32;
             if !special.contains(&id) && id < geometry.vocab {
                 ids.push(id);
             }
@@ -91,7 +94,7 @@ pub fn synthetic(geometry: &Geometry, seed: u64, tokens: u32, queries: u32) -> P
         ids.truncate(tokens as usize);
         ids
     };
-    Prompts { ids: (0..queries).map(&mut one).collect(), reference: None }
+    Ok(Prompts { ids: (0..queries).map(&mut one).collect(), reference: None })
 }
 
 #[cfg(test)]
@@ -121,12 +124,27 @@ mod tests {
         }
     }
 
+    const FIRST: [u32; 16] = [0, 41, 37, 39, 54, 28, 19, 29, 28, 50, 45, 11, 36, 4, 46, 51];
+
     #[test]
     fn synthetic_prompts_are_exact_distinct_and_repeatable() {
-        let a = synthetic(&geometry(), 1, 16, 4);
-        assert_eq!(a, synthetic(&geometry(), 1, 16, 4));
+        let synthetic = |seed| synthetic(&geometry(), seed, 16, 4).expect("prompts");
+        let a = synthetic(1);
+        assert_eq!(a, synthetic(1));
+        // Computed by an independent Python version of SplitMix64: the prompts of a seed are the same for ever.
+        assert_eq!(a.ids[0], FIRST);
         assert!(a.ids.iter().all(|p| p.len() == 16 && p[0] == 0 && !p[1..].iter().any(|id| *id < 3 || *id >= 64)));
         assert!((1..4).all(|i| a.ids[i] != a.ids[i - 1]));
-        assert_ne!(a, synthetic(&geometry(), 2, 16, 4));
+        assert_ne!(a, synthetic(2));
+    }
+
+    #[test]
+    fn a_vocabulary_of_special_tokens_alone_is_refused() {
+        for vocab in [0, 1, 2, 3] {
+            let error = synthetic(&Geometry { vocab, ..geometry() }, 1, 16, 1).expect_err("no token");
+            assert_eq!(error.to_string(), format!("the vocabulary of {vocab} tokens has none beside BOS, EOS and PAD"));
+        }
+        let prompts = synthetic(&Geometry { vocab: 4, ..geometry() }, 1, 4, 1).expect("one ordinary token");
+        assert_eq!(prompts.ids, [[0, 3, 3, 3]]);
     }
 }

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
+    path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -121,10 +122,15 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
     let device = setup.device.facts().name.clone();
     let (journal, torn) = Journal::open(&run)?;
     let before = if resumed { launches::read(&run, &device)? } else { Recorded::default() };
+    let recorder = Recorder { journal, console: setup.console, error: Mutex::new(None) };
+    let mut session = Session { setup: &setup, recorder: &recorder, segment: before.segments, unavailable: Vec::new(), interrupted: false };
+    // A run that can't go on here is left as it is. The artifacts are compared when they are ready.
+    let known = session.manifest(&BTreeMap::new())?;
     for dir in &before.unfinished {
         end_orphan(dir);
+        end_orphan(&again(dir));
+        let _ = fs::remove_dir_all(again(dir));
     }
-    let recorder = Recorder { journal, console: setup.console, error: Mutex::new(None) };
     recorder.say(&Event::RunBegin {
         run: setup.folder.id(),
         scenario: setup.plan.name.clone(),
@@ -135,15 +141,18 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
         recorder.say(&Event::Warning { text });
     }
     recorder.check()?;
-    let mut session = Session { setup: &setup, recorder: &recorder, segment: before.segments, unavailable: Vec::new(), interrupted: false };
-    let ready = tokio::task::block_in_place(|| session.prepare());
+    let history = session.replay(&before);
+    let finished = session.finished(&history, &known);
+    let ready = tokio::task::block_in_place(|| session.prepare(&finished));
     recorder.check()?;
-    let profiled = ready.keys().filter(|place| session.profiles(**place)).count();
-    let launches = ready.len() * setup.plan.measure.repetitions_max as usize + profiled;
-    recorder.say(&Event::Ready { cells: ready.len(), launches });
+    let measured: BTreeSet<usize> = ready.keys().chain(&finished).copied().collect();
+    let profiled = measured.iter().filter(|place| session.profiles(**place)).count();
+    let launches = measured.len() * setup.plan.measure.repetitions_max as usize + profiled;
+    let done = history.done.iter().filter(|(place, ..)| measured.contains(place)).count();
+    recorder.say(&Event::Ready { cells: measured.len(), launches, done });
     let mut manifest = session.manifest(&ready)?;
     manifest.write(&run)?;
-    let result = session.measure(&ready, &before).await;
+    let result = session.measure(&ready, history, &measured).await;
     // Whatever ended the loop, the tables say what was measured until then.
     let recorded = tables::write(&run, setup.plan, &manifest);
     result?;
@@ -169,6 +178,21 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
     Ok(outcome)
 }
 
+/// Where a launch that already has a record runs, until its new record replaces the old one.
+fn again(dir: &Path) -> PathBuf {
+    let name = dir.file_name().unwrap_or_default().to_string_lossy();
+    dir.with_file_name(format!("{name}.again"))
+}
+
+/// What earlier segments did.
+#[derive(Default)]
+struct History {
+    /// By place in the plan.
+    progress: BTreeMap<usize, Progress>,
+    /// Launches that need not be repeated.
+    done: BTreeSet<(usize, Pass, u32)>,
+}
+
 struct Session<'a, D> {
     setup: &'a Setup<'a, D>,
     recorder: &'a Recorder<'a>,
@@ -188,8 +212,18 @@ impl<D: Device> Session<'_, D> {
         self.setup.plan.measure.profile == Profile::Layers && backend.is_some_and(|b| b.describe().layers)
     }
 
-    /// Makes what the cells need; by place in the plan.
-    fn prepare(&mut self) -> BTreeMap<usize, ReadyCell> {
+    /// Cells that need nothing more: their repetitions are over, and so is their profiling pass. What their artifact says is known.
+    fn finished(&self, history: &History, known: &Manifest) -> BTreeSet<usize> {
+        let over = |(place, cell): (&usize, &Progress)| {
+            let profiled = cell.stop == Some("failed") || !self.profiles(*place) || history.done.contains(&(*place, Pass::Profile, 0));
+            let told = known.cells.get(&self.setup.plan.cells[*place].id).is_some_and(|facts| facts.artifact.is_some());
+            (cell.stop.is_some() && profiled && told).then_some(*place)
+        };
+        history.progress.iter().filter_map(over).collect()
+    }
+
+    /// Makes what the cells need that are not finished; by place in the plan.
+    fn prepare(&mut self, finished: &BTreeSet<usize>) -> BTreeMap<usize, ReadyCell> {
         let (setup, recorder) = (self.setup, self.recorder);
         let say = |event: Event| recorder.say(&event);
         let mut workshop = Workshop::new(setup.cache, setup.plan, &say);
@@ -197,6 +231,9 @@ impl<D: Device> Session<'_, D> {
         for (place, planned) in setup.plan.cells.iter().enumerate() {
             if *setup.cancel.borrow() {
                 break;
+            }
+            if finished.contains(&place) {
+                continue;
             }
             let skip = |reason: String| recorder.say(&Event::CellSkipped { cell: planned.id.clone(), reason });
             if let Some(reason) = &planned.skipped {
@@ -264,13 +301,19 @@ impl<D: Device> Session<'_, D> {
             if !changed.is_empty() {
                 return Err(RunError::Changed(changed.join("; ")));
             }
+            for (cell, facts) in &mut manifest.cells {
+                // What was not made again is as it was.
+                if let Some(before) = old.cells.get(cell).filter(|_| facts.artifact.is_none()) {
+                    facts.clone_from(before);
+                }
+            }
             manifest.started_utc = old.started_utc;
             manifest.segments = old.segments.into_iter().chain(manifest.segments).collect();
         }
         Ok(manifest)
     }
 
-    async fn measure(&mut self, ready: &BTreeMap<usize, ReadyCell>, before: &Recorded) -> Result<(), RunError> {
+    async fn measure(&mut self, ready: &BTreeMap<usize, ReadyCell>, history: History, measured: &BTreeSet<usize>) -> Result<(), RunError> {
         let plan = self.setup.plan;
         if *self.setup.cancel.borrow() {
             // While something was being made: what is not ready was not tried.
@@ -278,8 +321,16 @@ impl<D: Device> Session<'_, D> {
             self.recorder.say(&Event::Interrupted { by: "the user".to_owned() });
             return Ok(());
         }
-        let mut progress: BTreeMap<usize, Progress> = ready.keys().map(|place| (*place, Progress::default())).collect();
-        let done = self.replay(before, &mut progress);
+        let History { mut progress, done } = history;
+        progress.retain(|place, _| measured.contains(place));
+        for place in measured {
+            progress.entry(*place).or_default();
+        }
+        for (place, cell) in &progress {
+            if let Some(stop) = cell.stop {
+                self.recorder.say(&Event::CellDone { cell: plan.cells[*place].id.clone(), stop: stop.to_owned() });
+            }
+        }
         let started = Instant::now();
         let budget = plan.measure.budget_ms.map(Duration::from_millis);
         let mut block = None;
@@ -315,12 +366,13 @@ impl<D: Device> Session<'_, D> {
             }
             self.recorder.check()?;
         }
-        self.profile(ready, &progress, &done).await
+        let spent = || budget.is_some_and(|b| started.elapsed() >= b);
+        self.profile(ready, &progress, &done, spent).await
     }
 
     /// Counts the launches that an earlier segment recorded, and says which need not be repeated.
-    fn replay(&self, before: &Recorded, progress: &mut BTreeMap<usize, Progress>) -> BTreeSet<(usize, Pass, u32)> {
-        let mut done = BTreeSet::new();
+    fn replay(&self, before: &Recorded) -> History {
+        let mut history = History::default();
         for (_, record) in &before.launches {
             let kind = record.failure.as_ref().map(|f| f.kind);
             let again = match kind {
@@ -329,17 +381,12 @@ impl<D: Device> Session<'_, D> {
                 Some(_) => self.setup.retry_failed,
             };
             let Some(place) = self.setup.plan.cells.iter().position(|c| c.id == record.cell).filter(|_| !again) else { continue };
-            done.insert((place, record.pass, record.launch));
-            if let Some(cell) = progress.get_mut(&place).filter(|_| record.pass == Pass::Measure) {
-                count(cell, record, self.setup.plan);
+            history.done.insert((place, record.pass, record.launch));
+            if record.pass == Pass::Measure {
+                count(history.progress.entry(place).or_default(), record, self.setup.plan);
             }
         }
-        for (place, cell) in progress.iter() {
-            if let Some(stop) = cell.stop {
-                self.recorder.say(&Event::CellDone { cell: self.setup.plan.cells[*place].id.clone(), stop: stop.to_owned() });
-            }
-        }
-        done
+        history
     }
 
     fn stop_all(&self, progress: &mut BTreeMap<usize, Progress>, why: &'static str) {
@@ -356,11 +403,16 @@ impl<D: Device> Session<'_, D> {
         ready: &BTreeMap<usize, ReadyCell>,
         progress: &BTreeMap<usize, Progress>,
         done: &BTreeSet<(usize, Pass, u32)>,
+        spent: impl Fn() -> bool,
     ) -> Result<(), RunError> {
         for (place, cell) in ready {
             let measured = progress.get(place).is_some_and(|p| p.stop != Some("failed"));
             if !self.profiles(*place) || !measured || done.contains(&(*place, Pass::Profile, 0)) {
                 continue;
+            }
+            if spent() {
+                self.recorder.say(&Event::Warning { text: "the budget was spent before every cell was profiled".to_owned() });
+                break;
             }
             let block = self.setup.plan.measure.repetitions_max;
             if self.launch(cell, *place, Pass::Profile, 0, block).await?.is_none() {
@@ -408,10 +460,18 @@ impl<D: Device> Session<'_, D> {
         };
         let dir = launch_dir(run, &setup.device.facts().name, &cell, pass, number);
         let work = work_name(&setup.folder.id(), &planned.cell, pass, number);
-        let Some(record) = launch::run(setup.device, request, &dir, &work, setup.cancel.clone()).await? else {
-            let _ = fs::remove_dir_all(&dir);
-            return Ok(None);
+        // The record of a launch that is tried again stands until there is a new one.
+        let old = dir.join(launches::FILE).is_file();
+        let fresh = if old { again(&dir) } else { dir.clone() };
+        let ran = launch::run(setup.device, request, &fresh, &work, setup.cancel.clone()).await;
+        let Ok(Some(record)) = ran else {
+            let _ = fs::remove_dir_all(&fresh);
+            return ran.map_err(RunError::from);
         };
+        if old {
+            fs::remove_dir_all(&dir).map_err(FolderError::io(&dir))?;
+            fs::rename(&fresh, &dir).map_err(FolderError::io(&dir))?;
+        }
         let figures = launch_figures(&record.parsed, planned.cell.workload, setup.plan.measure.warmup);
         self.recorder.say(&Event::LaunchEnd {
             cell,

@@ -28,10 +28,6 @@ fn data() -> Data {
     toml::from_str(include_str!("qairt.toml")).expect("qairt.toml is checked by a test")
 }
 
-/// How a user gets the SDK.
-pub const REMEDY: &str = "install Qualcomm's QAIRT SDK and set QAIRT_SDK_ROOT to its folder, or run \
-`bench runtimes install qairt --accept-licence` (or `--from FILE.zip` with an archive that you have)";
-
 /// Why the SDK can't be installed.
 #[derive(Debug, Error)]
 pub enum QairtError {

@@ -8,7 +8,6 @@ mod models;
 
 use std::{
     collections::BTreeMap,
-    fmt::Write as _,
     path::{Path, PathBuf},
 };
 
@@ -69,12 +68,13 @@ pub fn check(
     let matrix = file.matrix.as_ref().map(|m| (cx.matrix(&m.value, &models), m));
     let seed = file.measure.as_ref().and_then(|m| m.seed.as_ref()).map_or(1, |s| s.value);
     let measure = cx.measure(file.measure.unwrap_or_default());
-    let verify = cx.verify(file.verify.unwrap_or_default(), &models);
+    let quantised = matrix.as_ref().and_then(|(m, _)| m.quant.iter().copied().find(|q| !q.is_float()));
+    let verify = cx.verify(file.verify.unwrap_or_default(), &models, quantised);
     let telemetry_rate_hz = cx.telemetry(file.telemetry.unwrap_or_default());
     let (matrix, written) = matrix.unzip();
     let scenario = Scenario {
         name: file.name.map(|n| n.value).unwrap_or_default(),
-        sha256: hex(&Sha256::digest(text.as_bytes())),
+        sha256: crate::hex(&Sha256::digest(text.as_bytes())),
         dir: cx.dir.clone(),
         device,
         models: models.into_iter().filter_map(|(name, model)| Some((name, model?))).collect(),
@@ -92,13 +92,6 @@ pub fn check(
         cx.combinations(&scenario, written);
     }
     scenario
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, b| {
-        let _ = write!(text, "{b:02x}");
-        text
-    })
 }
 
 impl Context<'_> {

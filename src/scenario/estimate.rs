@@ -47,9 +47,11 @@ impl Default for Assumptions {
 pub struct Estimate {
     /// If all goes well. With `until-ci`, cells are taken to end half way between their fewest and most launches.
     pub expected: Duration,
-    /// If every launch of the longest plan hits its time-out and grace. A budget ends it after the block in which it is spent.
+    /// If every launch of the longest plan hits its time-out and grace, its steps together. A budget ends it after the block, or the
+    /// profiling launch, in which it is spent; every `--resume` has the whole budget again.
     pub worst: Duration,
-    /// Launches of the longest plan, profiling included.
+    /// Launches of the longest plan at most: a profiling launch is counted for every cell, since a plan does not know which backends
+    /// have one.
     pub launches: u64,
     /// Cells that are measured.
     pub cells: usize,

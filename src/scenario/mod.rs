@@ -36,7 +36,7 @@ pub use estimate::{Assumptions, Estimate, estimate};
 pub use filter::{Filter, FilterError};
 pub use key::{Key, Selector};
 pub use load::{check_text, load};
-pub use order::{Scheduled, blocks, schedule};
+pub use order::{Scheduled, schedule};
 pub use plan::{FORMAT_VERSION, Plan, PlanError, PlannedCell};
 pub use problem::{Problem, Problems, Severity};
 pub use schema::schema;

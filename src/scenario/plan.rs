@@ -1,8 +1,6 @@
 //! The plan: every cell with its artifact or the reason why it is skipped, and all that a run needs to repeat or resume it.
 
-use std::collections::BTreeMap;
-
-use bench_backend_api::{Backend, Cell, DeviceFacts, Recipe};
+use bench_backend_api::{Axis, Backend, Cell, DeviceFacts, Quant, Recipe};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -24,7 +22,7 @@ pub struct Plan {
     pub format_version: u32,
     /// Name of the scenario.
     pub name: String,
-    /// Seed of the order and of the prompts.
+    /// Seed of the order, and of the prompts of programs that bring their model.
     pub seed: u64,
     /// SHA-256 of the scenario file, in hex.
     pub scenario_sha256: String,
@@ -36,9 +34,6 @@ pub struct Plan {
     pub verify: Verify,
     /// Samples per second of every telemetry source; 0 is off.
     pub telemetry_rate_hz: f64,
-    /// Absolute path of each model's `tokenizer.json`, by model.
-    #[serde(default)]
-    pub tokenizers: BTreeMap<String, String>,
     /// Programs of the user.
     #[serde(default)]
     pub commands: Vec<Command>,
@@ -85,7 +80,7 @@ impl Scenario {
             let cell = expanded.cell;
             let (source, skipped) = match expanded.skipped {
                 Some(reason) => (None, Some(reason)),
-                None => match source(&artifacts, &cell, backends, device) {
+                None => match source(&artifacts, &cell, backends, device).and_then(|source| self.holds(&artifacts, &cell, source)) {
                     Ok(source) => (Some(source), None),
                     Err(reason) => (None, Some(reason)),
                 },
@@ -101,10 +96,45 @@ impl Scenario {
             measure: self.measure.clone(),
             verify: self.verify.clone(),
             telemetry_rate_hz: self.telemetry_rate_hz,
-            tokenizers: self.models.iter().filter_map(|(name, m)| Some((name.clone(), m.tokenizer.clone()?))).collect(),
             commands: self.commands.clone(),
             cells: cells.collect(),
         }
+    }
+
+    /// Refuses a source without what the cell's label says: what the axes `variant`, `kv` and `context` name is a property of the
+    /// files, and no engine can set it. A program of the user is told its variant, and makes of it what it likes.
+    fn holds(&self, artifacts: &Applicable<'_>, cell: &Cell, source: ArtifactSource) -> Result<ArtifactSource, String> {
+        if self.commands.iter().any(|c| c.id == cell.backend) {
+            return Ok(source);
+        }
+        for axis in [Axis::Variant, Axis::Kv, Axis::Context] {
+            let Some(value) = cell.asked(axis) else { continue };
+            let (held, why) = match &source {
+                ArtifactSource::Files { .. } => {
+                    let named = artifacts.best(cell).is_some_and(|a| a.axes.contains_key(&axis));
+                    (named, format!("the [[artifact]] for this cell does not say `{axis}`, and {} can't set it", cell.backend))
+                }
+                ArtifactSource::Recipe(recipe) => (
+                    made_with(recipe, cell.quant, axis, value),
+                    format!("no [[artifact]] names it, and what bench makes has no such {axis}"),
+                ),
+            };
+            if !held {
+                return Err(format!("{axis} {value}: {why}"));
+            }
+        }
+        Ok(source)
+    }
+}
+
+/// Whether what a recipe makes has a value of an axis.
+fn made_with(recipe: &Recipe, quant: Quant, axis: Axis, value: &str) -> bool {
+    let is = |arg: &str| recipe.args.get(arg).map(ToString::to_string);
+    match axis {
+        Axis::Context => is("context").as_deref() == Some(value),
+        // The KV cache of a model of half floats has 16 bits, said or not.
+        Axis::Kv => is("kv_bits").map_or(quant == Quant::Fp16 && value == "16", |bits| bits == value),
+        _ => false,
     }
 }
 

@@ -31,6 +31,9 @@ gen-tokens = [16]
 repetitions = { min = 3, max = 3 }
 "#;
 
+/// A line of its model that gives it a shape, in place of `chunk = 32`.
+const GEOMETRY: &str = "geometry = \"scenarios/models/tiny-llama.toml\"";
+
 const ALPHA: Fake = Fake { id: "alpha" };
 const BETA: Fake = Fake { id: "beta" };
 const BACKENDS: [&dyn Backend; 2] = [&ALPHA, &BETA];

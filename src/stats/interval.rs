@@ -1,8 +1,9 @@
 //! Intervals of a median.
 
 use super::location::{quantile_of_sorted, sorted};
-use super::resample::{SplitMix64, bootstrap_medians};
+use super::resample::bootstrap_medians;
 use super::summary::N_SMALL;
+use crate::random::SplitMix64;
 
 /// How an interval was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use super::interval::interval;
 use super::location::{median, quantile_of_sorted, sorted};
-use super::resample::{RESAMPLES, SplitMix64, resampled_median};
+use super::resample::{RESAMPLES, resampled_median};
 use super::summary::N_SMALL;
+use crate::random::SplitMix64;
 
 /// Fewest values a side for an interval of their ratio. From six values on an interval from order statistics can cover 95 % at all.
 pub const FEWEST_FOR_RATIO: usize = 6;

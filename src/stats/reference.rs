@@ -31,7 +31,7 @@ pub fn close(found: Option<f64>, wanted: f64) {
 
 /// Samples of many shapes and sizes, the same at every call: the input of the property tests.
 pub fn many_samples() -> Vec<Vec<f64>> {
-    let mut random = super::resample::SplitMix64::new(20_261_201);
+    let mut random = crate::random::SplitMix64::new(20_261_201);
     let mut unit = move || random.below(1 << 30) as f64 / f64::from(1 << 30);
     let mut samples = Vec::new();
     for n in (1..24).chain([40, 65]) {

@@ -3,8 +3,9 @@
 The job's variant says what goes wrong; `ok` does everything right. Tokens are a formula of the prompt, and time stamps lie at fixed distances
 behind the real start, so that a test can compute every token and every metric by itself:
 
-    load 7 ms; first token 50 ms after the prompt; then one token every 10 ms; 5 ms between queries.
+    load 0.7 ms; first token 5 ms after the prompt; then one token every 1 ms; 0.5 ms between queries.
 
+An event is written once its moment has passed, so that all of them lie within the life of the process.
 --pace sleeps that many milliseconds a query, so that there is time for an interruption; it changes nothing in the output."""
 
 import json
@@ -13,8 +14,8 @@ import signal
 import sys
 import time
 
-MS = 1_000_000
-FIRST, GAP, LOAD, PAUSE = 50 * MS, 10 * MS, 7 * MS, 5 * MS
+US = 1_000
+FIRST, GAP, LOAD, PAUSE = 5000 * US, 1000 * US, 700 * US, 500 * US
 
 job = json.load(open(sys.argv[-1]))
 variant = job.get("options", {}).get("variant", "ok")
@@ -29,6 +30,10 @@ def token(prompt, i):
 
 
 def line(event, t, **fields):
+    while (rest := t - time.monotonic_ns()) >= 0:
+        time.sleep(rest / 1e9)
+    if variant == "wall-clock":
+        t += time.time_ns() - time.monotonic_ns()
     os.write(out, (json.dumps({"v": 1, "event": event, "t_ns": t, **fields}) + "\n").encode())
 
 
@@ -105,18 +110,23 @@ for q in queries:
         t = start + FIRST + i * GAP
         if variant == "backwards" and i == count - 1:
             t = start + FIRST
-        text = {"query": number, "i": i, "id": token(prompt, i)}
+        place = i + 1 if variant == "wrong-i" and i == count - 1 else i
+        text = {"query": number, "i": place, "id": token(prompt, i)}
         if variant == "half-line" and q is queries[-1] and i == count - 1:
             os.write(out, json.dumps({"v": 1, "event": "token", "t_ns": t, **text}).encode()[:-9])
             sys.exit(0)
         line("token", t, **text)
-    finish = "eos" if variant == "early-eos" else "length"
+    finish = {"early-eos": "eos", "finish-error": "error"}.get(variant, "length")
     reported = count + (variant == "miscounted")
+    if variant == "no-query-end" and q is queries[-1]:
+        continue
     line("query_end", t, query=number, prompt_tokens=len(prompt), generated_tokens=reported, finish=finish)
     if pace:
         time.sleep(pace)
 if variant == "error-event":
     line("error", t, kind="model", message="the weights are those of another model")
+    sys.exit(0)
+if variant == "no-end":
     sys.exit(0)
 if variant == "half-end":
     os.write(out, b'{"v":1,"event":"end","t_')

@@ -15,6 +15,9 @@ pub struct Ended {
     pub signal: Option<i32>,
     /// What the system said, when it could not be started.
     pub message: Option<String>,
+    /// Start and end of the command, `CLOCK_MONOTONIC` ns of the device: nothing happened outside.
+    #[serde(default)]
+    pub window_ns: Option<(u64, u64)>,
 }
 
 /// What the agent saw of the process tree.

@@ -47,6 +47,12 @@ words! {
         Q8_0 = "q8_0", Q4_0 = "q4_0", Q4KM = "q4_k_m",
     }
 }
+impl Quant {
+    /// Whether weights and activations are floats, so that a model gives the tokens of its float32 reference.
+    pub const fn is_float(self) -> bool {
+        matches!(self, Self::Fp32 | Self::Fp16 | Self::Bf16)
+    }
+}
 words! {
     /// What the numbers of a cell are about. Classes never share a chart, a rank or a ratio (design 2b.6).
     DeviceClass { Phone = "phone", Board = "board", Pc = "pc", /// A simulated NPU: its times are the simulator's.

@@ -46,7 +46,8 @@ pub struct Expected {
     pub min_agreement: Option<f64>,
 }
 
-/// Counts: every query that was asked for is there with the asked numbers of tokens.
+/// Counts: every query that was asked for is there with the asked numbers of tokens, and went to its end. For what
+/// [`crate::parsed_from_events`] read of a process with exit status 0.
 pub fn check_count(expected: &Expected, parsed: &Parsed) -> (Check, Vec<String>) {
     let mut reasons = Vec::new();
     if parsed.queries.len() != expected.queries as usize {
@@ -56,7 +57,15 @@ pub fn check_count(expected: &Expected, parsed: &Parsed) -> (Check, Vec<String>)
     if let Some(q) = parsed.queries.iter().find(|q| q.query >= expected.queries) {
         reasons.push(format!("queries 0 to {} asked, query {} answered", expected.queries.saturating_sub(1), q.query));
     }
+    if !parsed.ended {
+        reasons.push("exit status 0 without the event `end`, the last line of a run that did everything".to_owned());
+    }
     for q in &parsed.queries {
+        match q.finish.as_deref().filter(|_| q.end_ns.is_some()) {
+            None => reasons.push(format!("query {}: no event `query_end`", q.query)),
+            Some("length") => {}
+            Some(other) => reasons.push(format!("query {}: ended by `{other}`, not `length`", q.query)),
+        }
         for (what, got) in [("submitted", q.prompt_tokens), ("reported by the runtime", q.prompt_tokens_reported)] {
             if let Some(n) = got.filter(|n| *n != expected.prompt_tokens) {
                 reasons.push(format!("query {}: {} prompt tokens asked, {n} {what}", q.query, expected.prompt_tokens));
@@ -97,8 +106,7 @@ pub fn check_tokens(quant: Quant, expected: &Expected, parsed: &Parsed) -> (Chec
     let Some(agreement) = lowest else {
         return (Check::NotCheckable, None, vec!["no query to compare".to_owned()]);
     };
-    let exact = matches!(quant, Quant::Fp32 | Quant::Fp16 | Quant::Bf16);
-    let least = if exact { 1.0 } else { expected.min_agreement.unwrap_or(0.0) };
+    let least = if quant.is_float() { 1.0 } else { expected.min_agreement.unwrap_or(0.0) };
     if agreement < least {
         let why = format!("tokens agree with the reference up to {:.0} %, at least {:.0} % is required", agreement * 100.0, least * 100.0);
         (Check::Contradicted, lowest, vec![why])

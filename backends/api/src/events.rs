@@ -24,7 +24,9 @@ pub fn parsed_from_events(captured: &Captured) -> Result<Parsed, ParseError> {
     }
     let mut parsed = Parsed { warnings, ..Parsed::default() };
     let mut load_begin = None;
+    let wrong = |message: String| ParseError { file: FILE.to_owned(), message };
     for event in events {
+        in_window(&event, captured.ended.window_ns).map_err(wrong)?;
         match event {
             Event::LoadBegin { t_ns } => load_begin = Some(t_ns),
             Event::LoadEnd { t_ns, unit, .. } => {
@@ -33,12 +35,15 @@ pub fn parsed_from_events(captured: &Captured) -> Result<Parsed, ParseError> {
             }
             Event::Prompt { t_ns, query, tokens } => {
                 if parsed.queries.iter().any(|q| q.query == query) {
-                    return Err(ParseError { file: FILE.to_owned(), message: format!("query {query} begins twice") });
+                    return Err(wrong(format!("query {query} begins twice")));
                 }
                 parsed.queries.push(Query { query, start_ns: t_ns, prompt_tokens: Some(tokens), ..Query::default() });
             }
-            Event::Token { query, id, t_ns, .. } => {
+            Event::Token { query, i, id, t_ns } => {
                 if let Some(q) = find(&mut parsed, query) {
+                    if i as usize != q.tokens.len() {
+                        return Err(wrong(format!("query {query}: token {} has i = {i}", q.tokens.len())));
+                    }
                     q.tokens.push(Token { id, t_ns });
                 }
             }
@@ -68,16 +73,36 @@ pub fn parsed_from_events(captured: &Captured) -> Result<Parsed, ParseError> {
                 };
                 parsed.failure.get_or_insert(Failure::new(kind, message));
             }
-            Event::Memory { .. } | Event::Layer { .. } | Event::End { .. } => {}
+            Event::End { .. } => parsed.ended = true,
+            Event::Memory { .. } | Event::Layer { .. } => {}
         }
     }
     for q in &parsed.queries {
         let first_ok = q.tokens.first().is_none_or(|t| t.t_ns >= q.start_ns);
         if !first_ok || q.tokens.windows(2).any(|w| w[1].t_ns < w[0].t_ns) {
-            return Err(ParseError { file: FILE.to_owned(), message: format!("query {}: time stamps go backwards", q.query) });
+            return Err(wrong(format!("query {}: time stamps go backwards", q.query)));
         }
     }
     Ok(parsed)
+}
+
+/// What is timed happened while the command ran. Another clock, or times that were made up, would give figures of nothing.
+fn in_window(event: &Event, window_ns: Option<(u64, u64)>) -> Result<(), String> {
+    let (what, t_ns) = match event {
+        Event::LoadBegin { t_ns } => ("load_begin", *t_ns),
+        Event::LoadEnd { t_ns, .. } => ("load_end", *t_ns),
+        Event::Prompt { t_ns, .. } => ("prompt", *t_ns),
+        Event::Token { t_ns, .. } => ("token", *t_ns),
+        Event::QueryEnd { t_ns, .. } => ("query_end", *t_ns),
+        Event::End { t_ns } => ("end", *t_ns),
+        Event::Note { .. } | Event::Memory { .. } | Event::Layer { .. } | Event::Error { .. } => return Ok(()),
+    };
+    match window_ns {
+        Some((start, end)) if t_ns < start || t_ns > end => {
+            Err(format!("time stamps are not CLOCK_MONOTONIC of this launch: {what} at {t_ns} ns, the program ran from {start} to {end}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn unit_word(unit: Unit) -> String {
@@ -110,4 +135,65 @@ fn find(parsed: &mut Parsed, query: u32) -> Option<&mut Query> {
         }
     }
     found.map(|i| &mut parsed.queries[i])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Check, Ended, Expected, check_count};
+
+    const GOOD: &str = r#"{"v":1,"event":"load_begin","t_ns":10}
+{"v":1,"event":"load_end","t_ns":11}
+{"v":1,"event":"prompt","t_ns":12,"query":0,"tokens":4}
+{"v":1,"event":"token","t_ns":13,"query":0,"i":0,"id":5}
+{"v":1,"event":"token","t_ns":14,"query":0,"i":1,"id":6}
+{"v":1,"event":"query_end","t_ns":15,"query":0,"finish":"length"}
+{"v":1,"event":"end","t_ns":20}
+"#;
+
+    fn parse(text: &str, window_ns: Option<(u64, u64)>) -> Result<Parsed, ParseError> {
+        let files = [("events.jsonl".to_owned(), text.as_bytes().to_vec())].into();
+        parsed_from_events(&Captured { files, ended: Ended { window_ns, ..Ended::default() }, ..Captured::default() })
+    }
+
+    fn counted(text: &str) -> (Check, String) {
+        let expected = Expected { prompt_tokens: 4, gen_tokens: 2, queries: 1, ..Expected::default() };
+        let (check, reasons) = check_count(&expected, &parse(text, None).expect("events"));
+        (check, reasons.join("; "))
+    }
+
+    fn with(old: &str, new: &str) -> String {
+        assert!(GOOD.contains(old), "{old}");
+        GOOD.replace(old, new)
+    }
+
+    #[test]
+    fn a_whole_answer_is_confirmed_and_anything_less_contradicted() {
+        assert_eq!(counted(GOOD), (Check::Confirmed, String::new()));
+        for (text, words) in [
+            (with("\"length\"", "\"error\""), "query 0: ended by `error`, not `length`"),
+            (with("\"length\"", "\"bored\""), "query 0: ended by `other`, not `length`"),
+            (with("query_end", "new_event"), "query 0: no event `query_end`"),
+            (with("\"end\"", "\"fin\""), "without the event `end`"),
+        ] {
+            let (check, reasons) = counted(&text);
+            assert!(check == Check::Contradicted && reasons.contains(words), "{words}: {reasons}");
+        }
+    }
+
+    #[test]
+    fn the_place_of_a_token_is_its_i() {
+        for text in [with("\"i\":1", "\"i\":2"), with("\"i\":1", "\"i\":0")] {
+            assert!(parse(&text, None).expect_err("wrong i").message.starts_with("query 0: token 1 has i = "));
+        }
+    }
+
+    #[test]
+    fn time_stamps_lie_within_the_launch() {
+        assert!(parse(GOOD, Some((10, 20))).is_ok());
+        for window in [(11, 20), (10, 19), (1000, 2000)] {
+            let error = parse(GOOD, Some(window)).expect_err("outside");
+            assert!(error.message.starts_with("time stamps are not CLOCK_MONOTONIC of this launch: "), "{error}");
+        }
+    }
 }

@@ -140,4 +140,7 @@ pub struct Parsed {
     pub warnings: Vec<String>,
     /// The failure that the output itself shows, whatever the exit status.
     pub failure: Option<Failure>,
+    /// The runner said that it had done everything: the event `end`.
+    #[serde(default)]
+    pub ended: bool,
 }

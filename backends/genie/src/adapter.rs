@@ -36,6 +36,7 @@ fn config(launch: &Launch<'_>) -> Result<Value, Failure> {
     let mut bins: Vec<String> = bins.into_iter().cloned().collect();
     bins.sort_by_key(|name| (name.contains("decode"), name.clone()));
     let threads: u32 = cell.asked(Axis::Threads).and_then(|t| t.parse().ok()).unwrap_or(2);
+    let own = launch.artifact.meta.get("config").is_some();
     let mut config = launch.artifact.meta.get("config").cloned().unwrap_or_else(|| {
         json!({"dialog": {"version": 1, "type": "basic",
             "context": {"version": 1, "size": cell.model.context, "n-vocab": g.vocab, "bos-token": g.bos, "eos-token": g.eos, "pad-token": g.pad},
@@ -58,8 +59,15 @@ fn config(launch: &Launch<'_>) -> Result<Value, Failure> {
     if let Some(tokenizer) = dialog.get_mut("tokenizer").and_then(Value::as_object_mut) {
         tokenizer.insert("path".to_owned(), json!("tokenizer.json"));
     }
-    if launch.artifact.meta.get("config").is_some() && cell.asked(Axis::Threads).is_some() {
-        config["dialog"]["engine"]["n-threads"] = json!(threads);
+    // Dialogs with a draft model have a list of engines.
+    match dialog.get_mut("engine") {
+        Some(Value::Object(engine)) if own && cell.asked(Axis::Threads).is_some() => {
+            engine.insert("n-threads".to_owned(), json!(threads));
+        }
+        Some(Value::Object(_)) => {}
+        Some(Value::Array(_)) if cell.asked(Axis::Threads).is_none() => {}
+        Some(Value::Array(_)) => return Err(usage("`threads` can't be set in a Genie configuration with several engines".to_owned())),
+        _ => return Err(usage("the Genie configuration has no table `dialog.engine`".to_owned())),
     }
     Ok(config)
 }
@@ -194,5 +202,71 @@ impl Backend for Genie {
 
     fn explain(&self, failure: &Failure) -> Option<Hint> {
         bench_backend_qnn::hint(&failure.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bench_backend_api::{Artifact, Geometry, Model, Quant, Setting, Workload};
+
+    /// The configuration that a user's own becomes.
+    fn adapted(own: &Value, threads: Option<&str>) -> Result<Value, Failure> {
+        let geometry: Geometry =
+            serde_json::from_value(json!({"name": "t", "layers": 1, "hidden": 8, "heads": 1, "kv_heads": 1, "head_dim": 8,
+            "ffn": 8, "vocab": 64, "rope_theta": 1e4, "norm_eps": 1e-5, "tied_embeddings": false, "experts": 0, "lm_head_bits": 16,
+            "embedding_bits": 16, "seed": 1, "bos": 0, "eos": 1, "pad": 2}))
+            .expect("a geometry");
+        let cell = Cell {
+            backend: "genie".to_owned(),
+            model: Model { name: "m".to_owned(), context: 128, chunk: 32, geometry: Some(geometry) },
+            quant: Quant::Fp16,
+            workload: Workload::Generate { prompt_tokens: 32, gen_tokens: 8 },
+            unit: Unit::Npu,
+            axes: threads.map(|t| (Axis::Threads, Setting::Asked(t.to_owned()))).into_iter().collect(),
+        };
+        let artifact = Artifact { files: vec!["m.bin".to_owned()], meta: json!({"config": own}) };
+        let device = DeviceFacts {
+            name: "d".to_owned(),
+            class: DeviceClass::Pc,
+            os: "linux".to_owned(),
+            arch: "x86_64".to_owned(),
+            cpu: None,
+            cores: None,
+            memory_mb: None,
+            kernel: None,
+            soc_model: 57,
+            htp_arch: 75,
+        };
+        let installed = Installed::default();
+        config(&Launch {
+            cell: &cell,
+            pass: bench_backend_api::Pass::Measure,
+            prompts: &[],
+            artifact: &artifact,
+            installed: &installed,
+            device: &device,
+        })
+    }
+
+    #[test]
+    fn a_users_configuration_is_changed_or_refused_and_never_a_panic() {
+        let good = json!({"dialog": {"stop-sequence": ["x"], "engine": {"n-threads": 1, "model": {"binary": {}}}}});
+        let config = adapted(&good, Some("3")).expect("adapted");
+        assert_eq!(config.pointer("/dialog/engine/n-threads"), Some(&json!(3)));
+        assert_eq!(config.pointer("/dialog/engine/model/binary/ctx-bins"), Some(&json!(["m.bin"])));
+        assert_eq!(config.pointer("/dialog/stop-sequence"), None);
+        for engine in [json!("x"), json!(null), json!(7), json!(true)] {
+            for threads in [None, Some("3")] {
+                let failure = adapted(&json!({"dialog": {"engine": engine}}), threads).expect_err("no engine");
+                assert_eq!((failure.kind, failure.message.contains("`dialog.engine`")), (FailureKind::Usage, true), "{failure}");
+            }
+        }
+        for own in [json!({}), json!("x"), json!([1]), json!({"dialog": []})] {
+            assert_eq!(adapted(&own, Some("3")).expect_err("no dialog").kind, FailureKind::Usage);
+        }
+        let several = json!({"dialog": {"engine": [{"role": "target"}, {"role": "draft"}]}});
+        assert!(adapted(&several, None).is_ok());
+        assert_eq!(adapted(&several, Some("3")).expect_err("which").kind, FailureKind::Usage);
     }
 }

@@ -1,7 +1,7 @@
 //! The graphs that a launch times: described by the artifact's `meta.json`, and staged as `graphs.json` beside them, so that what was
 //! run comes back with what it printed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bench_backend_api::{Artifact, Failure, FailureKind};
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,9 @@ use crate::reader::ops::phase_of;
 
 /// Name of the staged description.
 pub const FILE: &str = "graphs.json";
+
+/// The most bytes of input that are made for a launch. The KV cache of a long context is some hundred megabytes.
+const MAX_INPUT: u64 = 1 << 30;
 
 /// What a launch was told.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -99,6 +102,14 @@ pub fn from_artifact(artifact: &Artifact) -> Result<Vec<Graph>, Failure> {
                 format!("{} holds more than one graph: qnn-net-run would run all of them; give each graph its own binary", graph.binary);
             return Err(usage(message));
         }
+    }
+    // One file of zeros is staged for each size.
+    let sizes: BTreeSet<u64> = graphs.iter().flat_map(|g| g.inputs.iter().map(|(_, size)| *size)).collect();
+    let total = sizes.into_iter().fold(0, u64::saturating_add);
+    if total > MAX_INPUT {
+        return Err(usage(format!(
+            "meta.json: the inputs come to {total} bytes, and {MAX_INPUT} are the most: look at their `dtype` and `shape`"
+        )));
     }
     Ok(graphs)
 }
@@ -237,5 +248,11 @@ mod tests {
         assert!(from_artifact(&Artifact::default()).unwrap_err().hint.is_some());
         let odd = json!({"decode": {"tokens": 1, "binary": "both.bin", "inputs": {"x": {"dtype": "int4", "shape": [1]}}}});
         assert!(refused(&odd, &["both.bin"]).contains("dtype"));
+        for shape in [json!([1_u64 << 31]), json!([u64::MAX]), json!([1 << 20, 2048])] {
+            let mut huge = json!({"prefill": described(32, "p1.bin"), "decode": described(1, "t1.bin")});
+            huge["decode"]["inputs"]["past_key"]["shape"] = shape;
+            let failure = from_artifact(&artifact(&huge, &files)).unwrap_err();
+            assert!(failure.kind == FailureKind::Usage && failure.message.contains("bytes, and 1073741824 are the most"), "{failure}");
+        }
     }
 }

@@ -12,15 +12,15 @@ use serde_json::Value;
 use super::table::{Loaded, read};
 use super::types::{Cell, CellKey, Estimate, Launches, Layer, Run, Status};
 use crate::report::ReportError;
-use crate::results::schema::{CELLS, LAYERS, METRICS, SAMPLES, TELEMETRY, TOKENS};
+use crate::results::schema::{CELLS, LAYERS, METRIC_ENDS, METRICS, SAMPLES, TELEMETRY, TOKENS};
 use crate::stats;
 
 /// Reads a run folder. Only `cells.csv` must be there; what else is missing is told in [`Run::problems`].
 pub fn load(dir: &Path) -> Result<Run, ReportError> {
     let mut run = Run { folder: dir.file_name().unwrap_or(dir.as_os_str()).to_string_lossy().into_owned(), ..Run::default() };
     run.manifest = manifest(dir, &mut run.problems);
-    let suffixes = ["", "_lo", "_hi", "_mad", "_n"];
-    let metric_columns: Vec<String> = METRICS.iter().flat_map(|metric| suffixes.map(|suffix| format!("{}{suffix}", metric.name))).collect();
+    let metric_columns: Vec<String> =
+        METRICS.iter().flat_map(|metric| METRIC_ENDS.map(|suffix| format!("{}{suffix}", metric.name))).collect();
     let wanted: Vec<&str> = CELLS.columns.iter().map(|column| column.name).chain(metric_columns.iter().map(String::as_str)).collect();
     let mut table = read(dir, &CELLS, &wanted, None)?.ok_or_else(|| ReportError::NotARun(dir.to_owned()))?;
     run.cells = cells(&mut table);

@@ -123,6 +123,11 @@ impl Cell {
         self.text(column)?.parse().ok().filter(|value: &f64| value.is_finite())
     }
 
+    /// Its figures are composed from graph times: a bound that no engine reaches, and nothing that was measured (rule R11).
+    pub fn is_composed(&self) -> bool {
+        ["ttft_method", "decode_method"].iter().any(|column| self.text(column) == Some("composed"))
+    }
+
     /// Whether it may stand in a chart, a ratio or a sentence.
     pub fn counts(&self) -> bool {
         self.status == Status::Ok

@@ -180,7 +180,7 @@ impl<'a> Timing<'a> {
             "token_event" => "timed at the token's arrival",
             "runtime_reported" => "as the runtime reports it",
             "derived" => "derived from other figures",
-            "composed" => "composed from graph times, an upper bound",
+            "composed" => "composed from graph times, a bound that no engine reaches",
             _ => "method unknown",
         };
         format!("{scope}, {method}")

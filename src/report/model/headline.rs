@@ -21,7 +21,7 @@ pub fn headlines(run: &Run, anchor: &str, colours: &Colours) -> Vec<Headline> {
     let mut found = Vec::new();
     for (index, (class, device)) in panels(run).into_iter().enumerate() {
         let cells = cells_of(run, class, device);
-        let counted: Vec<&Cell> = cells.iter().copied().filter(|cell| cell.counts()).collect();
+        let counted: Vec<&Cell> = cells.iter().copied().filter(|cell| cell.counts() && !cell.is_composed()).collect();
         let Some((most, of_largest)) = largest(&counted) else { continue };
         let sets = groups(&of_largest);
         let (shown, cut) = readable(&of_largest, ROWS, |cell| &cell.backend, "rows");
@@ -30,6 +30,7 @@ pub fn headlines(run: &Run, anchor: &str, colours: &Colours) -> Vec<Headline> {
             sentences.push("The frameworks ran different artifacts: same source model, different quantisation. None is ranked.".into());
         }
         sentences.extend(missing(&cells));
+        sentences.extend(composed(&cells));
         if !cut.is_empty() {
             sentences.push("More rows are in the table below.".into());
         }
@@ -76,6 +77,15 @@ fn missing(cells: &[&Cell]) -> Option<String> {
     }
     let words: Vec<String> = found.into_iter().map(|((status, backend), n)| format!("{n} of {backend} {}", status.word())).collect();
     (!words.is_empty()).then(|| format!("Not in the figures: {}.", listed(&words)))
+}
+
+/// Which backends have figures that nobody measured.
+fn composed(cells: &[&Cell]) -> Option<String> {
+    let names: BTreeSet<&str> = cells.iter().filter(|cell| cell.counts() && cell.is_composed()).map(|cell| cell.backend.as_str()).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    (!names.is_empty()).then(|| {
+        format!("Not shown here: {}, whose figures are composed from graph times, a bound that no engine reaches.", listed(&names))
+    })
 }
 
 /// One sentence for each two backends. No sentence names a winner across artifacts, and none across classes.

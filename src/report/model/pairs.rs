@@ -38,7 +38,9 @@ pub fn pairs<'a>(run: &Run, cells: &[&'a Cell]) -> Vec<Pair<'a>> {
     for above in cells {
         for below in cells.iter().filter(|below| matches(above, below)) {
             let (one, other) = (Timing::of(above), Timing::of(below));
-            let methods = if one.method == other.method {
+            let methods = if above.is_composed() || below.is_composed() {
+                Err("not compared: composed from graph times, not measured".to_owned())
+            } else if one.method == other.method {
                 Ok(())
             } else {
                 Err(format!("not compared: timed by {} against {}", one.method, other.method))
@@ -228,10 +230,11 @@ fn verdict(pair: &Pair, metric: &str, compared: Compared) -> String {
 /// What differs although the artifact does not.
 fn notes(pair: &Pair) -> Vec<String> {
     let mut notes = Vec::new();
-    for cell in [pair.above, pair.below] {
-        if cell.text("engine").is_some_and(|engine| engine == "genie") && cell.backend != "genie" {
-            notes.push(format!("{} ran this model through Genie: two ways to start one engine", cell.backend));
-        }
+    for (cell, other) in [(pair.above, pair.below), (pair.below, pair.above)] {
+        // `graph`: by itself, from the graphs of the model. Anything else is the engine behind the backend (rule R14).
+        let Some(engine) = cell.text("engine").filter(|engine| *engine != "graph" && *engine != cell.backend) else { continue };
+        let same = if engine == other.backend || other.text("engine") == Some(engine) { ": two ways to start one engine" } else { "" };
+        notes.push(format!("{} ran this model through {engine}{same}", cell.backend));
     }
     notes.extend(
         pair.aggregate.map(|backend| format!("{backend} prints one mean for all queries of a launch, the other's launch is a median")),

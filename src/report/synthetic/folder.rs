@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt::Write, fs, path::Path, sync::OnceLock};
 
 use super::rows::{measure, memory, operations, summarise};
-use crate::results::schema::{CELLS, Column, LAYERS, METRICS, SAMPLES, TELEMETRY, TOKENS, Table};
+use crate::results::schema::{CELLS, Column, LAYERS, METRIC_ENDS, METRICS, SAMPLES, TELEMETRY, TOKENS, Table};
 
 /// Text that must never reach the page as markup.
 pub const HOSTILE: &str = "<script>alert('x')</script>\"><img src=http://evil.example/x onerror=alert(1)>, and \u{202e}more";
@@ -154,7 +154,7 @@ fn table(table: &Table, rows: &[Row]) -> (&'static str, String) {
     let quoted = |text: &str| if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() };
     let mut names: Vec<String> = table.columns.iter().map(|column: &Column| column.name.to_owned()).collect();
     if table.file == CELLS.file {
-        names.extend(METRICS.iter().flat_map(|metric| ["", "_lo", "_hi", "_mad", "_n"].map(|suffix| format!("{}{suffix}", metric.name))));
+        names.extend(METRICS.iter().flat_map(|metric| METRIC_ENDS.map(|suffix| format!("{}{suffix}", metric.name))));
     }
     let mut text = names.join(",") + "\n";
     for row in rows {

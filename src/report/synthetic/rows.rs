@@ -141,9 +141,14 @@ pub(super) fn summarise(row: &mut Row, values: &BTreeMap<&str, Vec<f64>>, made: 
                 if merges { "the text callback merges pieces, so there is no event a token" } else { "this runner does not report it" }
             )),
             Some(summary) => {
-                for (suffix, value) in
-                    [("", summary.median), ("_lo", summary.lo), ("_hi", summary.hi), ("_mad", summary.mad), ("_n", summary.n as f64)]
-                {
+                for (suffix, value) in [
+                    ("", summary.median),
+                    ("_lo", summary.lo),
+                    ("_hi", summary.hi),
+                    ("_coverage", summary.coverage),
+                    ("_mad", summary.mad),
+                    ("_n", summary.n as f64),
+                ] {
                     row.insert(format!("{}{suffix}", metric.name), value.to_string());
                 }
             }

@@ -85,6 +85,34 @@ fn ways_to_time_the_first_token_are_not_compared() {
 }
 
 #[test]
+fn what_is_composed_of_graph_times_is_no_headline_and_in_no_ratio() {
+    let (_keep, dir) = run();
+    let cells = fs::read_to_string(dir.join("cells.csv")).expect("cells");
+    let other = |line: &str| {
+        if line.contains(",ort-qnn.tiny.") { line.replace(",ids,token_event,", ",ids,composed,") } else { line.to_owned() }
+    };
+    fs::write(dir.join("cells.csv"), cells.lines().map(other).collect::<Vec<_>>().join("\n") + "\n").expect("cells");
+    let page = page_of(&dir);
+    assert!(page.contains("Not shown here: ort-qnn, whose figures are composed from graph times"));
+    let pairing = part(&page, "class=\"pairing\"", "</section>");
+    assert!(pairing.contains("not compared: composed from graph times") && !pairing.contains("genie faster"));
+    assert!(page.contains("one step takes the sum over all decode graphs"));
+    for drawing in drawings(&page) {
+        assert!(!(drawing.contains("ort-qnn ·") && drawing.contains("genie ·")), "{drawing}");
+    }
+}
+
+#[test]
+fn an_engine_behind_a_backend_is_told() {
+    let (_keep, dir) = run();
+    let note = "ort-qnn ran this model through genie: two ways to start one engine";
+    assert!(!page_of(&dir).contains(note));
+    let cells = fs::read_to_string(dir.join("cells.csv")).expect("cells");
+    fs::write(dir.join("cells.csv"), cells.replace(",graph,", ",genie,")).expect("cells");
+    assert!(page_of(&dir).contains(note));
+}
+
+#[test]
 fn cells_that_do_not_count_are_in_no_chart_and_stand_with_their_reason() {
     let (_keep, dir) = run();
     let page = page_of(&dir);

@@ -43,6 +43,11 @@ impl Context<'_> {
         }
         if let Some(model) = &wire.model {
             self.model(model, models);
+            let known = models.get(&model.value).and_then(Option::as_ref);
+            if known.is_some_and(|m| m.model.geometry.as_ref().and_then(|g| g.seed).is_none()) {
+                let message = format!("{} has no `geometry` with a `seed`: this version can't make prompts for it", show(&model.value));
+                self.out.error(model.span(), message, "real models with their own tokenizer come with a later version".to_owned());
+            }
         }
         for axis in Axis::ALL {
             wire.axis(*axis).iter().for_each(|v| self.axis_text(*axis, v));

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use bench_backend_api::Quant;
+
 use super::{
     super::{
         checked::{Measure, ModelSpec, Order, Profile, Reference, Verify},
@@ -103,7 +105,8 @@ impl Context<'_> {
         None
     }
 
-    pub(super) fn verify(&mut self, wire: wire::Verify, models: &BTreeMap<String, Option<ModelSpec>>) -> Verify {
+    /// `quantised` is a class of the matrix that is not of floats.
+    pub(super) fn verify(&mut self, wire: wire::Verify, models: &BTreeMap<String, Option<ModelSpec>>, quantised: Option<Quant>) -> Verify {
         let mut reference = Reference::None;
         if let Some(at) = &wire.reference {
             match at.value.as_str() {
@@ -111,6 +114,12 @@ impl Context<'_> {
                 "fp32" => {
                     reference = Reference::Fp32;
                     self.needs_seed(at, models);
+                    if let Some(quant) = quantised.filter(|_| wire.min_agreement.is_none()) {
+                        let message = format!("without `min-agreement` no token of a {quant} model can be wrong");
+                        let help =
+                            "say how much has to agree, from 0 to 1: `min-agreement = 1.0` where the format holds the weights exactly";
+                        self.out.warning(at.span(), message, help.to_owned());
+                    }
                 }
                 later if later.starts_with("backend:") || later.starts_with("file:") => {
                     let message = format!("the reference {} is not carried out by this version", show(later));

@@ -32,7 +32,6 @@ impl Context<'_> {
             let message = format!("a chunk of {} tokens does not fit a context of {}", chunk.value, context.value);
             self.out.error(chunk.span(), message, "the prefill graph's AR is at most the context length".to_owned());
         }
-        let tokenizer = wire.tokenizer.as_ref().and_then(|t| self.existing(t)).map(|p| p.display().to_string());
         let mut shape = None;
         if let Some(file) = &wire.geometry
             && self.existing(file).is_some()
@@ -44,7 +43,7 @@ impl Context<'_> {
         }
         let context = wire.context?.value;
         let chunk = wire.chunk.map_or(DEFAULT_CHUNK.min(context), |c| c.value);
-        Some(ModelSpec { model: Model { name: name.value.clone(), context, chunk, geometry: shape }, tokenizer })
+        Some(ModelSpec { model: Model { name: name.value.clone(), context, chunk, geometry: shape } })
     }
 
     /// The absolute path of a file that the scenario names, if it is there.

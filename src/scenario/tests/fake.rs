@@ -53,6 +53,7 @@ impl Backend for Fake {
             ("alpha", Axis::Unit, "npu")
             | (_, Axis::Unit, "cpu")
             | ("alpha", Axis::PerfProfile | Axis::Context | Axis::Variant, _)
+            | ("alpha", Axis::Kv, "8" | "16")
             | ("beta", Axis::Threads | Axis::Batch, _) => AxisFit::Settable,
             (_, Axis::Unit, _) => AxisFit::Unsupported("the CPU only".to_owned()),
             ("beta", Axis::PerfProfile, _) => AxisFit::Fixed("burst"),
@@ -65,6 +66,7 @@ impl Backend for Fake {
     fn recipe(&self, cell: &Cell, _: &DeviceFacts) -> Option<Recipe> {
         let args = BTreeMap::from([
             ("quant".to_owned(), json!(cell.quant.as_str())),
+            ("context".to_owned(), json!(cell.model.context)),
             ("group".to_owned(), Value::Null),
             ("options".to_owned(), json!({ "a": [1, null, 2.5], "b": null, "deep": { "c": true } })),
         ]);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{
-    super::{ArtifactSource, Assumptions, Filter, Order, Plan, PlanError, blocks, estimate, schedule},
+    super::{ArtifactSource, Assumptions, Filter, Order, Plan, PlanError, estimate, order::block_of, schedule},
     *,
 };
 
@@ -16,7 +16,7 @@ fn a_plan_survives_toml() {
     let dir = tempfile::tempdir().expect("a folder");
     std::fs::copy("scenarios/models/tiny-llama.toml", dir.path().join("g.toml")).expect("copied");
     std::fs::write(dir.path().join("t.json"), "{}").expect("written");
-    let text = with("chunk = 32", "geometry = \"g.toml\"\ntokenizer = \"t.json\"")
+    let text = with("chunk = 32", "geometry = \"g.toml\"")
         .replace(
             "[measure]",
             "perf-profile = [\"burst\", \"balanced\"]\nunit = [\"npu\", \"cpu\"]\n[measure]\nbudget = \"1h\"\nprofile = \"layers\"",
@@ -47,7 +47,8 @@ fn a_cell_takes_the_artifact_that_says_most() {
         std::fs::write(path, "x").expect("written");
     }
     let artifact = |quant: &str, rest: &str| format!("[[artifact]]\nmodel = \"tiny\"\nbackend = \"alpha\"\nquant = \"{quant}\"\n{rest}\n");
-    let text = with("[measure]", "perf-profile = [\"burst\", \"balanced\"]\n[measure]")
+    std::fs::copy("scenarios/models/tiny-llama.toml", dir.path().join("g.toml")).expect("copied");
+    let text = with("[measure]", "perf-profile = [\"burst\", \"balanced\"]\n[measure]").replace("chunk = 32", "geometry = \"g.toml\"")
         + &artifact("fp16", "files = \"m/*/a.*\"\nconfig = \"m/general/a.json\"")
         + &artifact("fp16", "files = [\"m/burst/../burst/b.bin\", \"m/**/a.bin\"]\nperf-profile = \"burst\"")
         + &artifact("w4a16", "files = \"./[[]odd]/*\"");
@@ -62,6 +63,42 @@ fn a_cell_takes_the_artifact_that_says_most() {
     assert_eq!(files("alpha.tiny.fp16.p32.g16.perf-profile=burst"), ("/m".to_owned(), None, "burst/b.bin general/a.bin".to_owned()));
     assert_eq!(files("alpha.tiny.w4a16.p32"), ("/[odd]".to_owned(), None, "c.bin".to_owned()));
     assert!(plan.cells.iter().filter(|c| c.cell.backend == "beta").all(|c| matches!(c.source, Some(ArtifactSource::Recipe(_)))));
+}
+
+/// A label that nothing makes true would compare a cell with itself under two names.
+#[test]
+fn an_axis_that_nothing_sets_is_skipped_with_its_reason() {
+    let skipped = |lines: &str, more: &str| -> Vec<(String, Option<String>)> {
+        let text = with("chunk = 32", GEOMETRY)
+            .replace("\"alpha\", \"beta\"", "\"alpha\", \"mine\"")
+            .replace("\"fp16\", \"w4a16\"", "\"fp16\"")
+            .replace("[32, 96]", "32")
+            .replace("[measure]", &format!("{lines}\n[measure]"))
+            + "[backends.mine]\ncommand = [\"prog\"]\n"
+            + more;
+        plan(&text).cells.into_iter().map(|c| (c.id, c.skipped)).collect()
+    };
+    let artifact =
+        |rest: &str| format!("[[artifact]]\nmodel = \"tiny\"\nquant = \"fp16\"\nbackend = \"alpha\"\nfiles = \"Cargo.toml\"\n{rest}\n");
+
+    // By files: one says its variant, the other does not, and neither its context.
+    let list = skipped("variant = [\"a\", \"b\"]", &(artifact("variant = \"a\"") + &artifact("") + &artifact("").replace("alpha", "mine")));
+    let reasons: Vec<Option<&str>> = list.iter().map(|(_, why)| why.as_deref()).collect();
+    let unsaid = "variant b: the [[artifact]] for this cell does not say `variant`, and alpha can't set it";
+    assert_eq!(reasons, [None, Some(unsaid), None, None], "a program of the user is told its variant: {list:?}");
+    let list = skipped("context = [128, 96]", &artifact(""));
+    assert_eq!(list[0].1, None, "the model's own context is no wish");
+    assert!(list[1].1.as_deref().is_some_and(|why| why.starts_with("context 96: the [[artifact]]")), "{list:?}");
+    assert!(skipped("context = 96", &artifact("context = 96"))[0].1.is_none());
+
+    // By a recipe: its arguments have to hold the value.
+    let list = skipped("variant = \"a\"", "");
+    assert_eq!(list[0].1.as_deref(), Some("variant a: no [[artifact]] names it, and what bench makes has no such variant"));
+    let list = skipped("context = [96, 100]", "");
+    assert_eq!(list[0].1, None, "the recipe has the cell's context");
+    let list = skipped("kv = [\"8\", \"16\"]", "");
+    assert!(list[0].1.as_deref().is_some_and(|why| why.starts_with("kv 8: no [[artifact]] names it")), "{list:?}");
+    assert_eq!(list[1].1, None, "half floats have a KV cache of 16 bits");
 }
 
 #[test]
@@ -89,6 +126,7 @@ fn filters() {
 
 #[test]
 fn every_block_holds_every_cell_once_in_an_order_that_never_changes() {
+    let blocks = |seed, cells, n: u32| (0..n).map(|block| block_of(seed, cells, block)).collect::<Vec<_>>();
     let order = blocks(1, 8, 4);
     for block in &order {
         let mut sorted = block.clone();
