@@ -12,7 +12,6 @@ impl SplitMix64 {
     }
 
     /// The next number.
-    #[expect(clippy::should_implement_trait, reason = "the published name; it never ends, so that an iterator would only be longer")]
     pub const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

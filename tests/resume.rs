@@ -179,7 +179,8 @@ fn killed_at_fifty_moments_a_run_ends_as_if_unbroken() {
 
     // The whole run, more often its first moments (plan, journal, manifest) and its last (tables).
     let mut random = Random(20_240_229);
-    let mut moments: Vec<Duration> = (0..KILLS as u64)
+    // Three times as many as needed: on a machine that got quicker meanwhile, a late moment finds a run that is over.
+    let mut moments: Vec<Duration> = (0..3 * KILLS as u64)
         .map(|i| match i % 5 {
             0 => random.below(60),
             1 => (whole + random.below(70)).saturating_sub(60),
@@ -204,13 +205,16 @@ fn killed_at_fifty_moments_a_run_ends_as_if_unbroken() {
             fs::create_dir(&dir).unwrap();
             scope.spawn(move || {
                 while let Some(killed) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if *in_time.lock().unwrap() >= KILLS {
+                        break;
+                    }
                     *in_time.lock().unwrap() += experiment(&dir, scenario, expected, killed);
                 }
             });
         }
     });
     let in_time = in_time.into_inner().unwrap();
-    assert!(in_time >= KILLS * 3 / 4, "only {in_time} of {KILLS} kills met a living run: the moments are badly spread");
+    assert!(in_time >= KILLS, "only {in_time} kills met a living run: the moments are badly spread");
     // The orphans of the killed runs end by themselves or are ended by the resume: here all of them have to be gone.
     wait_until("the orphans are gone", || processes_with(&dir.path().display().to_string()).is_empty());
 }

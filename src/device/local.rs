@@ -36,6 +36,7 @@ impl Local {
     }
 
     /// The lock of this device. Agents share it: if bench is killed, the next run waits until the last agent has ended its command.
+    #[must_use]
     pub fn locked(self, lock: File) -> Self {
         Self { lock: Some(lock), ..self }
     }

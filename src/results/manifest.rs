@@ -33,6 +33,9 @@ pub struct Manifest {
     pub cells: BTreeMap<String, CellFacts>,
     /// Identifies the lock of the Python environment.
     pub python_lock: String,
+    /// Hashes of the programs in the measured path: our runners, and the programs and scripts of the scenario.
+    #[serde(default)]
+    pub programs: BTreeMap<String, String>,
     /// State of the host that could matter.
     pub host: BTreeMap<String, String>,
     /// Seed of the order.

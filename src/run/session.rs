@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bench_backend_api::{Availability, Backend, Expected, FailureKind, Installed, Launch, Pass};
+use bench_backend_api::{Availability, Backend, Expected, FailureKind, Installed, Launch, Need, Pass};
 use serde_json::json;
 use thiserror::Error;
 
@@ -290,6 +290,7 @@ impl<D: Device> Session<'_, D> {
             runtimes: probed.collect(),
             cells: cells.collect(),
             python_lock: python::lock_hash(),
+            programs: programs(setup.installed, setup.plan),
             host: host_state(),
             seed: setup.plan.seed,
             segments: vec![crate::utc_now()],
@@ -506,6 +507,18 @@ fn count(cell: &mut Progress, record: &Record, plan: &Plan) {
     }
 }
 
+/// Hashes of the programs that a measurement runs through: a rebuilt runner or an edited script is another thing to measure.
+fn programs(installed: &Installed, plan: &Plan) -> BTreeMap<String, String> {
+    let ours = installed.0.iter().filter_map(|(need, found)| match need {
+        Need::Runner { .. } | Need::Program { .. } => Some(PathBuf::from(&found.path)),
+        _ => None,
+    });
+    let words = plan.commands.iter().flat_map(|c| c.command.iter().skip(1)).map(PathBuf::from);
+    let hashed =
+        ours.chain(words).filter_map(|path| Some((path.file_name()?.display().to_string(), python::short_hash(&[&fs::read(&path).ok()?]))));
+    hashed.collect()
+}
+
 /// What is no longer as it was when the run began, in words.
 fn differences(old: &Manifest, new: &Manifest) -> Vec<String> {
     let pairs = [
@@ -513,6 +526,8 @@ fn differences(old: &Manifest, new: &Manifest) -> Vec<String> {
         ("the device", json!(old.device), json!(new.device)),
         ("the runtimes", json!(old.runtimes), json!(new.runtimes)),
         ("the lock of the Python environment", json!(old.python_lock), json!(new.python_lock)),
+        ("bench", json!(old.tool.version), json!(new.tool.version)),
+        ("a program in the measured path", json!(old.programs), json!(new.programs)),
     ];
     let mut changed: Vec<String> = pairs
         .into_iter()
