@@ -183,12 +183,3 @@ fn the_page_is_the_same_each_time_and_written_whole() {
     assert_eq!(fs::read_to_string(&path).expect("the page"), render(&[dir.clone(), dir]).expect("a page"));
     assert!(fs::read_to_string(&path).expect("the page").contains("2 runs below each other"));
 }
-
-/// `cargo test page_to_look_at -- --ignored` writes one to `$TMPDIR/bench-report/index.html`.
-
-#[test]
-#[ignore = "for the eye"]
-fn page_to_look_at() {
-    let (_keep, dir) = run();
-    println!("{}", write(&[dir], &std::env::temp_dir().join("bench-report")).expect("a report").display());
-}
