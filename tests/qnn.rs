@@ -22,20 +22,19 @@ const LIB: &str = "lib/x86_64-linux-clang";
 const PREFILL_US: u32 = 6400;
 const DECODE_US: u32 = 1250;
 
-/// The user's cache, if the Python environment is in it.
-fn cache() -> Option<PathBuf> {
+/// The user's cache with the Python environment in it: the recipe of context binaries needs it, and a test that skipped itself could not fail.
+fn cache() -> PathBuf {
     let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let cache = set("BENCH_CACHE")
         .or_else(|| set("XDG_CACHE_HOME").map(|d| d.join("bench")))
-        .or_else(|| set("HOME").map(|d| d.join(".cache").join("bench")))?;
-    let listed =
-        Command::new(env!("CARGO_BIN_EXE_bench")).env("BENCH_CACHE", &cache).args(["runtimes", "list", "--format", "json"]).output();
-    let listed: Value = serde_json::from_slice(&listed.ok()?.stdout).ok()?;
+        .or_else(|| set("HOME").map(|d| d.join(".cache").join("bench")))
+        .expect("a home folder");
+    let mut list = Command::new(env!("CARGO_BIN_EXE_bench"));
+    let output = list.env("BENCH_CACHE", &cache).args(["runtimes", "list", "--format", "json"]).output().expect("bench runtimes list");
+    let listed: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let ready = listed["backends"]["ort-qnn"].get("ready").is_some();
-    if !ready {
-        eprintln!("skipped: the recipe of context binaries needs `bench runtimes install python`");
-    }
-    ready.then_some(cache)
+    assert!(ready, "run `bench runtimes install python --yes` first (tests/run.sh does): {listed}");
+    cache
 }
 
 /// A copy of the stand-in SDK that does as told.
@@ -106,7 +105,7 @@ fn near(row: &Row, column: &str, wanted: f64) {
 
 #[test]
 fn figures_are_composed_of_the_standins_numbers_and_marked() {
-    let Some(cache) = cache() else { return };
+    let cache = cache();
     let dir = tempfile::tempdir().unwrap();
     let sdk = standin(dir.path(), "ok");
     let scenario = scenario(dir.path(), 80, "", "repetitions = { min = 7, max = 8, until-ci = \"5%\" }\nprofile = \"layers\"");
@@ -160,7 +159,7 @@ fn figures_are_composed_of_the_standins_numbers_and_marked() {
 
 #[test]
 fn a_performance_profile_reaches_the_tool() {
-    let Some(cache) = cache() else { return };
+    let cache = cache();
     let dir = tempfile::tempdir().unwrap();
     let sdk = standin(dir.path(), "ok");
     let run = measure(dir.path(), &cache, &sdk, &scenario(dir.path(), 32, "perf-profile = \"burst\"", ONCE), 0);
@@ -187,7 +186,7 @@ const FAILURES: &[(&str, &str, &[&str])] = &[
 
 #[test]
 fn failures_are_rows_with_code_and_hint() {
-    let Some(cache) = cache() else { return };
+    let cache = cache();
     for (mode, kind, words) in FAILURES {
         let dir = tempfile::tempdir().unwrap();
         let sdk = standin(dir.path(), mode);
@@ -204,7 +203,7 @@ fn failures_are_rows_with_code_and_hint() {
 
 #[test]
 fn a_crash_after_whole_results_is_a_warning() {
-    let Some(cache) = cache() else { return };
+    let cache = cache();
     let dir = tempfile::tempdir().unwrap();
     let sdk = standin(dir.path(), "crash-at-exit");
     let run = measure(dir.path(), &cache, &sdk, &scenario(dir.path(), 32, "", ONCE), 0);
