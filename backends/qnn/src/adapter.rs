@@ -137,6 +137,12 @@ impl Backend for Qnn {
 
     fn stage(&self, launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
         let graphs = graphs::from_artifact(launch.artifact)?;
+        // The emulator runs binaries of every Hexagon version as if nothing were wrong: a phone would refuse them.
+        let wanted = launch.device.htp_arch;
+        if let Some(arch) = launch.artifact.meta.get("htp_arch").and_then(Value::as_u64).filter(|arch| *arch != u64::from(wanted)) {
+            let message = format!("the context binaries were made for Hexagon v{arch}, the NPU asked for is Hexagon v{wanted}");
+            return Err(Failure::new(FailureKind::Model, message));
+        }
         let bytes = |name: &str, bytes: Vec<u8>| StagedFile { name: name.to_owned(), source: Source::Bytes(bytes) };
         let json = |value: &Value| serde_json::to_vec_pretty(value).unwrap_or_default();
         let mut files = Vec::new();

@@ -107,6 +107,20 @@ fn a_performance_profile_goes_through_the_extensions() {
     assert_eq!(Qnn.axis(Axis::PerfProfile, "burst"), AxisFit::Settable);
 }
 
+#[test]
+fn binaries_of_another_chip_are_refused() {
+    let (cell, installed, device) = (cell(None), installed(None), device("linux"));
+    for (arch, fits) in [(75, true), (79, false)] {
+        let mut artifact = artifact();
+        artifact.meta["htp_arch"] = json!(arch);
+        let launch = Launch { cell: &cell, pass: Pass::Measure, prompts: &[], artifact: &artifact, installed: &installed, device: &device };
+        match Qnn.stage(&launch) {
+            Ok(_) => assert!(fits, "v{arch} was taken"),
+            Err(e) => assert!(!fits && e.kind == FailureKind::Model && e.message.contains("v79") && e.message.contains("v75"), "{e}"),
+        }
+    }
+}
+
 const RUN: &str = "qnn-net-run pid:1\nqnn-net-run build version: v2.37.0.1\nProcessing inference input(s):\nCreating context from binary file: x.bin\nExecuting Graphs\n";
 
 fn viewer(us: u32) -> String {
