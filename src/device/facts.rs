@@ -18,5 +18,6 @@ pub fn local(soc_model: u32, htp_arch: u32) -> DeviceFacts {
         kernel: System::kernel_version(),
         soc_model,
         htp_arch,
+        remote: false,
     }
 }

@@ -23,10 +23,11 @@ const GRACE: Duration = Duration::from_secs(3);
 pub const EVENTS: &str = "events.jsonl";
 
 /// Exact command line of an invocation.
-pub fn argv(invocation: &Invocation, installed: &Installed) -> Vec<String> {
+pub fn argv(invocation: &Invocation, installed: &Installed, work: &str) -> Vec<String> {
     let program = match &invocation.program {
         Program::Need(need) => installed.path(need).to_owned(),
         Program::Path(path) => path.clone(),
+        Program::Staged(name) => format!("{work}/{name}"),
     };
     [program].into_iter().chain(invocation.args.iter().cloned()).collect()
 }

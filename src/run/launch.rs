@@ -183,6 +183,7 @@ async fn steps<D: Device>(
                 let host = request.artifact_paths.get(name).ok_or_else(missing)?;
                 device.stage(host, work, &file.name).await?;
             }
+            Source::Need(need) => device.stage(Path::new(request.launch.installed.path(need)), work, &file.name).await?,
             Source::Bytes(bytes) => {
                 device.write(work, &file.name, bytes).await?;
                 if bytes.len() <= KEPT_INPUT {
@@ -198,7 +199,7 @@ async fn steps<D: Device>(
     let begun = Instant::now();
     for step in all {
         let out = if single { dir.to_path_buf() } else { dir.join(&step.name) };
-        let argv = capture::argv(&step.invocation, request.launch.installed);
+        let argv = capture::argv(&step.invocation, request.launch.installed, work);
         let spec = capture::spec(argv.clone(), &step.invocation, work, &out, remaining(request.timeout, begun.elapsed()), request.rate_hz);
         let done = device.run(&spec, cancel.clone()).await;
         records.push(StepRecord { name: step.name.clone(), argv, done: done.as_ref().ok().cloned() });

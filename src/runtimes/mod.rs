@@ -52,6 +52,8 @@ pub fn find(cache: &Cache, needs: impl IntoIterator<Item = Need>) -> Installed {
             Need::Runner { name } => {
                 own_program(name).map(|p| Found { path: text(&p), version: Some(env!("CARGO_PKG_VERSION").to_owned()) })
             }
+            // Libraries for other machines come with `bench runtimes install --target`.
+            Need::DeviceLibrary { .. } => None,
             Need::Program { name } => on_path(name).map(|p| Found { path: text(&p), version: None }),
         };
         if let Some(found) = found {

@@ -35,6 +35,28 @@ pub struct DeviceFacts {
     pub soc_model: u32,
     /// Hexagon architecture (75 = v75).
     pub htp_arch: u32,
+    /// It is another machine: paths of this one mean nothing there, and everything that runs there has to be staged.
+    #[serde(default)]
+    pub remote: bool,
+}
+impl DeviceFacts {
+    /// Rust's name of what programs for it are built for.
+    pub fn triple(&self) -> &'static str {
+        match (self.os.as_str(), self.arch.as_str()) {
+            ("android", "aarch64") => "aarch64-linux-android",
+            (_, "aarch64") => "aarch64-unknown-linux-gnu",
+            _ => "x86_64-unknown-linux-gnu",
+        }
+    }
+
+    /// The QAIRT SDK's name of the same, as its folders `bin/<name>` and `lib/<name>` have it (formats/qnn.md).
+    pub fn qairt_target(&self) -> &'static str {
+        match self.triple() {
+            "aarch64-linux-android" => "aarch64-android",
+            "aarch64-unknown-linux-gnu" => "aarch64-oe-linux-gcc11.2",
+            _ => "x86_64-linux-clang",
+        }
+    }
 }
 
 /// Something that has to be there before a backend can run.
@@ -55,7 +77,15 @@ pub enum Need {
         /// For instance `bin/x86_64-linux-clang/qnn-net-run`.
         path: String,
     },
-    /// A program of ours that `cargo build` makes.
+    /// A library for a device that is another machine, of one set of libraries that belong together: versions of two sets never
+    /// meet in one process.
+    DeviceLibrary {
+        /// `qairt` (the user's SDK) or `onnxruntime` (ONNX Runtime, its QNN provider, and the QNN libraries made for it).
+        set: String,
+        /// For instance `libQnnHtpV75Skel.so`.
+        name: String,
+    },
+    /// A program of ours that `cargo build` makes, for this machine or for the device ([`DeviceFacts::triple`]).
     Runner {
         /// File name, for instance `bench-genie-runner`.
         name: String,
@@ -70,7 +100,7 @@ pub enum Need {
 /// Where a need was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
-    /// Absolute path on the device.
+    /// Absolute path on this machine.
     pub path: String,
     /// Version, where it has one.
     pub version: Option<String>,
@@ -172,6 +202,8 @@ pub enum Source {
     Artifact(String),
     /// Bytes that the adapter made.
     Bytes(Vec<u8>),
+    /// Where a need was found on this machine: how runtimes get onto a device that is another machine.
+    Need(Need),
 }
 
 /// A file in the work folder.
@@ -200,6 +232,8 @@ pub enum Program {
     Need(Need),
     /// An absolute path, or a name on PATH.
     Path(String),
+    /// A staged file, by its name in the work folder; it is made executable.
+    Staged(String),
 }
 
 /// One command.

@@ -237,6 +237,7 @@ mod tests {
             kernel: None,
             soc_model: 57,
             htp_arch: 75,
+            remote: false,
         };
         let installed = Installed::default();
         config(&Launch {

@@ -191,6 +191,7 @@ fn device_facts(serial: &str, said: &Facts, options: &Options) -> DeviceFacts {
         kernel: said.kernel.clone(),
         soc_model: options.soc_model,
         htp_arch: options.htp_arch,
+        remote: true,
     }
 }
 

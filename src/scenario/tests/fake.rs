@@ -25,6 +25,7 @@ pub fn device() -> DeviceFacts {
         kernel: None,
         soc_model: 57,
         htp_arch: 75,
+        remote: false,
     }
 }
 

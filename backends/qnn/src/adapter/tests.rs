@@ -33,6 +33,7 @@ fn device(os: &str) -> DeviceFacts {
         kernel: None,
         soc_model: 57,
         htp_arch: 75,
+        remote: false,
     }
 }
 
