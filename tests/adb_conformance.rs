@@ -649,9 +649,9 @@ async fn a_device_that_is_gone_for_good_is_lost() {
     lab.phone.tell("up");
     lab.ready().await;
     let device = open(&lab).await;
-    assert_eq!(device.end_orphans().await.unwrap().len(), 2, "agent and command");
+    assert_eq!(device.end_orphans(&[]).await.unwrap().len(), 2, "agent and command");
     assert_eq!(processes(&lab.remote()).await, Vec::<String>::new());
-    assert_eq!(device.end_orphans().await.unwrap(), Vec::<String>::new());
+    assert_eq!(device.end_orphans(&[]).await.unwrap(), Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread")]

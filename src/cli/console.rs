@@ -14,6 +14,8 @@ use crate::run::events::{Event, Sink};
 pub struct Console {
     format: Format,
     bar: Option<ProgressBar>,
+    /// Which device this is about, where several are measured at once.
+    device: Option<String>,
     state: Mutex<State>,
 }
 
@@ -33,12 +35,17 @@ impl Console {
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        Self { format, bar, state: Mutex::new(State::default()) }
+        Self { format, bar, device: None, state: Mutex::new(State::default()) }
+    }
+
+    /// A console for one device of several: lines begin with its name, JSON events have it as `device`.
+    pub fn of_device(format: Format, device: &str) -> Self {
+        Self { format, bar: None, device: Some(device.to_owned()), state: Mutex::default() }
     }
 
     /// One line for people.
     pub fn line(&self, text: &str) {
-        let text = printable(text);
+        let text = printable(&self.device.as_ref().map_or_else(|| text.to_owned(), |device| format!("{device}  {text}")));
         if let Some(bar) = &self.bar {
             bar.println(text);
         } else {
@@ -110,9 +117,11 @@ impl Sink for Console {
         match self.format {
             Format::Human => self.human(event),
             Format::Json => {
-                if let Ok(line) = serde_json::to_string(event) {
-                    let _ = writeln!(std::io::stdout(), "{line}");
+                let Ok(mut value) = serde_json::to_value(event) else { return };
+                if let (Some(device), Some(object)) = (&self.device, value.as_object_mut()) {
+                    object.insert("device".to_owned(), device.clone().into());
                 }
+                let _ = writeln!(std::io::stdout(), "{value}");
             }
         }
     }

@@ -64,6 +64,6 @@ pub fn of(error: &anyhow::Error) -> Code {
 fn folder(run: &RunError) -> Code {
     match run {
         RunError::Changed(_) | RunError::Folder(FolderError::Locked(_) | FolderError::Damaged { .. }) => Code::Usage,
-        RunError::Folder(_) | RunError::Launch(_) => Code::Unavailable,
+        RunError::Folder(_) | RunError::Launch(_) | RunError::Device(_) => Code::Unavailable,
     }
 }

@@ -1,5 +1,6 @@
 //! The command line: one file a verb. Only this module and the report print.
 
+mod adb;
 mod check;
 mod completions;
 mod console;

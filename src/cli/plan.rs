@@ -10,7 +10,7 @@ use super::{
     exit::{Code, Failed},
 };
 use crate::{
-    registry,
+    device, registry,
     scenario::{Assumptions, Filter, Plan, Problems, Scenario, estimate},
 };
 
@@ -27,26 +27,36 @@ pub struct Args {
     format: Format,
 }
 
-/// Facts of the device that a scenario names, as far as they matter to a plan.
+/// Facts of the device that a scenario names, as far as they are known before it is asked and matter to a plan.
 pub fn facts(scenario: &Scenario) -> DeviceFacts {
-    crate::device::local_facts(scenario.device.soc_model, scenario.device.htp_arch)
+    let choice = &scenario.device;
+    if choice.local {
+        device::local_facts(choice.soc_model, choice.htp_arch)
+    } else {
+        device::phone_facts(choice.soc_model, choice.htp_arch)
+    }
 }
 
-/// Loads a scenario and makes its plan; problems are printed here.
-pub fn load(path: &std::path::Path, only: Option<&str>) -> anyhow::Result<(Scenario, Plan)> {
+/// Loads a scenario; problems are printed here.
+pub fn scenario(path: &std::path::Path) -> anyhow::Result<Scenario> {
     let scenario = super::load(path).map_err(|problems| invalid(&problems))?;
     if !scenario.warnings.problems.is_empty() {
         super::note(scenario.warnings.render(std::io::stderr().is_terminal()).trim_end());
     }
+    Ok(scenario)
+}
+
+/// The plan of a scenario on a device.
+pub fn of(scenario: &Scenario, facts: &DeviceFacts, only: Option<&str>) -> anyhow::Result<Plan> {
     let own = registry::commands(&scenario.commands);
-    let mut plan = scenario.plan(&registry::with(&own), &facts(&scenario));
+    let mut plan = scenario.plan(&registry::with(&own), facts);
     if let Some(text) = only {
         let filter = Filter::parse(text).map_err(|e| super::usage(format!("--only: {e}")))?;
         if plan.retain(&filter) == 0 {
             return Err(Failed { code: Code::Nothing, message: format!("--only {text} selects none of the scenario's cells") }.into());
         }
     }
-    Ok((scenario, plan))
+    Ok(plan)
 }
 
 fn invalid(problems: &Problems) -> anyhow::Error {
@@ -56,7 +66,8 @@ fn invalid(problems: &Problems) -> anyhow::Error {
 }
 
 pub fn main(args: &Args) -> anyhow::Result<Code> {
-    let (_, plan) = load(&args.scenario, args.only.as_deref())?;
+    let scenario = scenario(&args.scenario)?;
+    let plan = of(&scenario, &facts(&scenario), args.only.as_deref())?;
     let time = estimate(&plan, &Assumptions::default());
     if args.format == Format::Json {
         let cells: Vec<_> = plan.cells.iter().map(|c| json!({"cell": c.id, "skipped": c.skipped})).collect();

@@ -5,22 +5,26 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bench_backend_api::{Backend, Installed, Need};
+use bench_backend_api::{Backend, DeviceFacts, Installed, Need};
 use tokio::sync::watch;
 
 use super::{
-    Format,
+    Format, adb,
     console::Console,
     exit::{Code, Failed},
     runtimes::{cache, consent, unavailable},
 };
 use crate::{
-    device::local::{LOCAL, Local, end_orphan},
+    device::{
+        Cancel, Device,
+        adb::Adb,
+        local::{LOCAL, Local, end_orphan},
+    },
     registry,
     results::folder::Folder,
     run::{self, Outcome, RunError, Setup},
     runtimes::{self, Cache, own_program, python},
-    scenario::Plan,
+    scenario::{DeviceChoice, Plan, Scenario},
 };
 
 /// Measures the cells of a scenario
@@ -45,6 +49,8 @@ pub struct Args {
     /// With --resume: also try again what failed for the cell's own reasons
     #[arg(long, requires = "resume")]
     retry_failed: bool,
+    #[command(flatten)]
+    servers: adb::Servers,
     /// Do not ask before a download
     #[arg(long)]
     yes: bool,
@@ -64,53 +70,150 @@ pub struct Args {
 
 pub fn main(args: &Args) -> anyhow::Result<Code> {
     let cache = cache()?;
-    let (old, plan) = match (&args.resume, &args.scenario) {
-        (Some(run), scenario) => resume(run, scenario.as_deref()).map(|(folder, plan)| (Some(folder), plan))?,
-        (None, Some(scenario)) => (None, super::plan::load(scenario, args.only.as_deref())?.1),
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let (old, wanted) = match (&args.resume, &args.scenario) {
+        (Some(run), scenario) => resume(run, scenario.as_deref()).map(|(folder, plan)| (Some(folder), Wanted::Plan(Box::new(plan))))?,
+        (None, Some(scenario)) => (None, Wanted::Scenario(Box::new(super::plan::scenario(scenario)?))),
         (None, None) => return Err(super::usage("name a scenario, or a run to --resume")),
     };
-    if plan.cells.is_empty() {
-        return Err(Failed { code: Code::Nothing, message: "the scenario has no cell".to_owned() }.into());
+    let choice = wanted.device().clone();
+    if choice.local {
+        let agent = own_program("bench-agent").ok_or_else(|| {
+            let message = "bench-agent is not beside bench: run `cargo build --workspace`, or name its folder in BENCH_LIBEXEC".to_owned();
+            anyhow::Error::from(Failed { code: Code::Unavailable, message })
+        })?;
+        let device = Local::new(agent, cache.join("work"), choice.soc_model, choice.htp_arch);
+        let job = Job::new(args, &cache, wanted.plan(args, device.facts(), choice)?, device, old)?;
+        let console = Console::new(args.format);
+        end_orphans(&job.folder)?;
+        let lock = alone(&cache, LOCAL, &console)?;
+        let job = Job { device: job.device.locked(lock), ..job };
+        let cancel = runtime.block_on(async { cancel() });
+        let result = runtime.block_on(job.run(&cache, &console, cancel, args));
+        return finish(args, &job.folder, &console, result);
     }
-    let own = registry::commands(&plan.commands);
-    let backends = registry::with(&own);
-    let agent = own_program("bench-agent").ok_or_else(|| {
-        let message = "bench-agent is not beside bench: run `cargo build --workspace`, or name its folder in BENCH_LIBEXEC".to_owned();
-        anyhow::Error::from(Failed { code: Code::Unavailable, message })
-    })?;
-    let device = Local::new(agent, cache.join("work"), plan.device.soc_model, plan.device.htp_arch);
-    let installed = install(&cache, &plan, &backends, &device, args)?;
-    // Not before everything is there: a run folder in which nothing was tried helps nobody.
-    let folder = old.map_or_else(|| begin(&plan, args), Ok)?;
-    let console = Console::new(args.format);
-    end_orphans(&folder)?;
-    let device = device.locked(alone(&cache, &console)?);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let result = runtime.block_on(async {
-        let (stop, cancel) = watch::channel(false);
-        tokio::spawn(async move {
-            if asked_to_stop().await {
-                let _ = stop.send(true);
-            }
-            // The second Ctrl-C does not wait for the runner to end; the agent still ends it.
-            if asked_to_stop().await {
-                std::process::exit(Code::Interrupted as i32);
-            }
-        });
+    let mut jobs = Vec::new();
+    let mut old = old;
+    for device in runtime.block_on(args.servers.open(&choice))? {
+        let agent = runtimes::agent_for(&cache, device.facts()).map_err(unavailable)?;
+        let device = device.with_agent(agent);
+        let chosen = adb::chosen(device.facts(), device.said(), &choice);
+        let plan = wanted.plan(args, device.facts(), chosen)?;
+        jobs.push(Job::new(args, &cache, plan, device, old.take())?);
+    }
+    let cancel = runtime.block_on(async { cancel() });
+    let several = jobs.len() > 1;
+    let start = |job: &Job<Adb>| {
+        let name = &job.device.facts().name;
+        let console = if several { Console::of_device(args.format, name) } else { Console::new(args.format) };
+        let _alone = alone(&cache, name, &console)?;
+        let busy = || console.line("a bench on another computer is measuring on this device: waiting for it to end");
+        runtime.block_on(job.device.lock(busy)).map_err(unavailable)?;
+        let result = runtime.block_on(job.run(&cache, &console, cancel.clone(), args));
+        finish(args, &job.folder, &console, result)
+    };
+    let codes: Vec<anyhow::Result<Code>> = std::thread::scope(|scope| {
+        let start = &start;
+        let threads: Vec<_> = jobs.iter().map(|job| scope.spawn(move || start(job))).collect();
+        threads.into_iter().map(|t| t.join().unwrap_or_else(|_| Err(anyhow::anyhow!("a session ended by a bug")))).collect()
+    });
+    worst(codes)
+}
+
+/// What the command line names: a scenario, or the stored plan of a run.
+enum Wanted {
+    Scenario(Box<Scenario>),
+    Plan(Box<Plan>),
+}
+impl Wanted {
+    fn device(&self) -> &DeviceChoice {
+        match self {
+            Self::Scenario(scenario) => &scenario.device,
+            Self::Plan(plan) => &plan.device,
+        }
+    }
+
+    /// The plan for one device.
+    fn plan(&self, args: &Args, facts: &DeviceFacts, chosen: DeviceChoice) -> anyhow::Result<Plan> {
+        let mut plan = match self {
+            Self::Scenario(scenario) => super::plan::of(scenario, facts, args.only.as_deref())?,
+            Self::Plan(plan) => Plan::clone(plan),
+        };
+        plan.device = chosen;
+        if plan.cells.is_empty() {
+            return Err(Failed { code: Code::Nothing, message: "the scenario has no cell".to_owned() }.into());
+        }
+        Ok(plan)
+    }
+}
+
+/// The run of one device.
+struct Job<D> {
+    plan: Plan,
+    installed: Installed,
+    device: D,
+    folder: Folder,
+}
+
+impl<D: Device> Job<D> {
+    fn new(args: &Args, cache: &Cache, plan: Plan, device: D, old: Option<Folder>) -> anyhow::Result<Self> {
+        let own = registry::commands(&plan.commands);
+        let installed = install(cache, &plan, &registry::with(&own), device.facts(), args)?;
+        // Not before everything is there: a run folder in which nothing was tried helps nobody.
+        let folder = old.map_or_else(|| begin(&plan, args), Ok)?;
+        Ok(Self { plan, installed, device, folder })
+    }
+
+    async fn run(&self, cache: &Cache, console: &Console, cancel: Cancel, args: &Args) -> Result<Outcome, RunError> {
+        let own = registry::commands(&self.plan.commands);
         let setup = Setup {
-            plan: &plan,
-            backends: &backends,
-            installed: &installed,
-            device: &device,
-            cache: &cache,
-            folder: &folder,
-            console: &console,
+            plan: &self.plan,
+            backends: &registry::with(&own),
+            installed: &self.installed,
+            device: &self.device,
+            cache,
+            folder: &self.folder,
+            console,
             cancel,
             retry_failed: args.retry_failed,
         };
         run::run(setup).await
+    }
+}
+
+/// The word of several runs: the first of the design's precedence (a bug, an invalid scenario, something unavailable, failed cells).
+fn worst(codes: Vec<anyhow::Result<Code>>) -> anyhow::Result<Code> {
+    let rank = |result: &anyhow::Result<Code>| {
+        let code = result.as_ref().map_or_else(super::exit::of, |code| *code);
+        [Code::Bug, Code::Interrupted, Code::Usage, Code::Scenario, Code::Unavailable, Code::Failed, Code::Nothing]
+            .iter()
+            .position(|c| *c == code)
+            .unwrap_or(usize::MAX)
+    };
+    let mut all = codes;
+    all.sort_by_key(rank);
+    let first = all.remove(0);
+    // Every error is told, not the first alone.
+    for error in all.into_iter().filter_map(Result::err) {
+        super::note(&format!("error: {error:#}"));
+    }
+    first
+}
+
+/// Becomes true when the user wants to stop; the second Ctrl-C does not wait for the runner to end, which the agent still ends.
+fn cancel() -> Cancel {
+    let (stop, cancel) = watch::channel(false);
+    tokio::spawn(async move {
+        if asked_to_stop().await {
+            let _ = stop.send(true);
+        }
+        if asked_to_stop().await {
+            std::process::exit(Code::Interrupted as i32);
+        }
+        // Kept open: a closed channel would read as nobody being able to ask.
+        std::future::pending::<()>().await;
     });
-    finish(args, &folder, &console, result)
+    cancel
 }
 
 /// Waits for Ctrl-C, or for the TERM of whoever manages the job; `false` where nobody can ask.
@@ -125,7 +228,7 @@ async fn asked_to_stop() -> bool {
     tokio::signal::ctrl_c().await.is_ok()
 }
 
-/// Ends what a killed bench left running in this run: its agents hold the lock of the device.
+/// Ends what a killed bench left running in this run: its agents hold the lock of this computer.
 fn end_orphans(folder: &Folder) -> anyhow::Result<()> {
     if folder.path.join("journal.jsonl").is_file() {
         let recorded = crate::results::launches::read(&folder.path, LOCAL)?;
@@ -134,9 +237,10 @@ fn end_orphans(folder: &Folder) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits until no other run measures on this device: two at once would measure each other.
-fn alone(cache: &Cache, console: &Console) -> anyhow::Result<fs::File> {
-    let path = cache.join("local.lock");
+/// Waits until no other run of this computer measures on this device: two at once would measure each other.
+fn alone(cache: &Cache, device: &str, console: &Console) -> anyhow::Result<fs::File> {
+    let safe = device.replace(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)), "_");
+    let path = cache.join(&format!("{safe}.lock"));
     let open = || -> std::io::Result<fs::File> {
         fs::create_dir_all(&cache.0)?;
         let lock = fs::File::create(&path)?;
@@ -172,6 +276,10 @@ fn finish(args: &Args, folder: &Folder, console: &Console, result: Result<Outcom
             console.line(&format!("go on with: {resume}"));
         }
         return Ok(Code::Interrupted);
+    }
+    if let Some(words) = outcome.lost {
+        let message = format!("the device was lost: {words}\neverything measured before is kept; when it is back, `{resume}`");
+        return Err(Failed { code: Code::Unavailable, message }.into());
     }
     let tried = outcome.ok + outcome.failed + outcome.unverified;
     if tried == 0 || (args.strict && !outcome.unavailable.is_empty()) {
@@ -217,10 +325,9 @@ fn resume(run: &Path, scenario: Option<&Path>) -> anyhow::Result<(Folder, Plan)>
 }
 
 /// Finds what the plan's backends need, and installs the Python environment when it is needed and allowed.
-fn install(cache: &Cache, plan: &Plan, backends: &[&dyn Backend], device: &Local, args: &Args) -> anyhow::Result<Installed> {
-    use crate::device::Device;
+fn install(cache: &Cache, plan: &Plan, backends: &[&dyn Backend], device: &DeviceFacts, args: &Args) -> anyhow::Result<Installed> {
     let used = |b: &&&dyn Backend| plan.cells.iter().any(|c| c.skipped.is_none() && c.cell.backend == b.id());
-    let mut needs: Vec<Need> = backends.iter().filter(used).flat_map(|b| b.needs(device.facts())).collect();
+    let mut needs: Vec<Need> = backends.iter().filter(used).flat_map(|b| b.needs(device)).collect();
     if run::needs_recipes(plan) {
         needs.push(Need::Python);
     }

@@ -21,3 +21,20 @@ pub fn local(soc_model: u32, htp_arch: u32) -> DeviceFacts {
         remote: false,
     }
 }
+
+/// Facts of a phone that is yet to be asked: what a plan can know.
+pub fn phone(soc_model: u32, htp_arch: u32) -> DeviceFacts {
+    DeviceFacts {
+        name: "phone".to_owned(),
+        class: DeviceClass::Phone,
+        os: "android".to_owned(),
+        arch: "aarch64".to_owned(),
+        cpu: None,
+        cores: None,
+        memory_mb: None,
+        kernel: None,
+        soc_model,
+        htp_arch,
+        remote: true,
+    }
+}

@@ -15,7 +15,7 @@ use bench_agent::{
 use bench_backend_api::DeviceFacts;
 use tokio::process::Command;
 
-use super::{Cancel, Device, DeviceError, facts};
+use super::{Cancel, Content, Device, DeviceError, Placed, facts};
 
 /// Name of this machine in tables and folders.
 pub const LOCAL: &str = "local";
@@ -65,6 +65,24 @@ fn new_place(folder: &str, name: &str) -> Result<PathBuf, DeviceError> {
     }
 }
 
+/// Makes a file a program. One that is not yet is copied first: what stands in a work folder may be a link to the user's own.
+#[cfg(unix)]
+fn make_program(path: &Path) -> Result<(), DeviceError> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = fs::metadata(path).map_err(DeviceError::io(path))?.permissions().mode();
+    if mode & 0o111 == 0 {
+        let bytes = fs::read(path).map_err(DeviceError::io(path))?;
+        fs::remove_file(path).map_err(DeviceError::io(path))?;
+        fs::write(path, bytes).map_err(DeviceError::io(path))?;
+        fs::set_permissions(path, fs::Permissions::from_mode(mode | 0o755)).map_err(DeviceError::io(path))?;
+    }
+    Ok(())
+}
+#[cfg(not(unix))]
+fn make_program(_: &Path) -> Result<(), DeviceError> {
+    Ok(())
+}
+
 impl Device for Local {
     fn facts(&self) -> &DeviceFacts {
         &self.facts
@@ -79,19 +97,24 @@ impl Device for Local {
         Ok(path.to_string_lossy().into_owned())
     }
 
-    async fn stage(&self, host: &Path, folder: &str, name: &str) -> Result<(), DeviceError> {
-        let to = new_place(folder, name)?;
-        // A hard link costs nothing; across file systems it becomes a copy. Of a symbolic link its file is meant.
-        let host = host.canonicalize().map_err(DeviceError::io(host))?;
-        if fs::hard_link(&host, &to).is_err() {
-            fs::copy(&host, &to).map_err(DeviceError::io(&host))?;
+    async fn place(&self, folder: &str, files: &[Placed<'_>]) -> Result<(), DeviceError> {
+        for file in files {
+            let to = new_place(folder, file.name)?;
+            match file.content {
+                Content::Host(host) => {
+                    // A hard link costs nothing; across file systems it becomes a copy. Of a symbolic link its file is meant.
+                    let host = host.canonicalize().map_err(DeviceError::io(host))?;
+                    if fs::hard_link(&host, &to).is_err() {
+                        fs::copy(&host, &to).map_err(DeviceError::io(&host))?;
+                    }
+                }
+                Content::Bytes(bytes) => fs::write(&to, bytes).map_err(DeviceError::io(&to))?,
+            }
+            if file.executable {
+                make_program(&to)?;
+            }
         }
         Ok(())
-    }
-
-    async fn write(&self, folder: &str, name: &str, bytes: &[u8]) -> Result<(), DeviceError> {
-        let to = new_place(folder, name)?;
-        fs::write(&to, bytes).map_err(DeviceError::io(&to))
     }
 
     async fn run(&self, spec: &Spec, mut cancel: Cancel) -> Result<Done, DeviceError> {
@@ -139,6 +162,11 @@ impl Device for Local {
 
     async fn remove(&self, folder: &str) {
         let _ = fs::remove_dir_all(folder);
+    }
+
+    async fn end_orphans(&self, launches: &[PathBuf]) -> Result<Vec<String>, DeviceError> {
+        launches.iter().for_each(|dir| end_orphan(dir));
+        Ok(Vec::new())
     }
 }
 

@@ -1,11 +1,11 @@
-//! A device: something that holds files and runs the agent. `local` is this machine; phones over ADB come with a later version
-//! and must pass the same conformance tests.
+//! A device: something that holds files and runs the agent. `local` is this machine, `adb` phones and boards; both pass the same
+//! conformance tests.
 
 pub mod adb;
 mod facts;
 pub mod local;
 
-pub use facts::local as local_facts;
+pub use facts::{local as local_facts, phone as phone_facts};
 
 use std::{io, path::Path, path::PathBuf};
 
@@ -48,6 +48,11 @@ impl DeviceError {
         }
     }
 
+    /// It is about the device, not about this machine or a request.
+    pub fn is_device(&self) -> bool {
+        matches!(self, Self::Adb(e) if e.is_device())
+    }
+
     /// The device is out of reach: nothing is known about what was asked of it.
     pub fn is_lost(&self) -> bool {
         matches!(self, Self::Adb(e) if e.is_lost())
@@ -57,20 +62,53 @@ impl DeviceError {
 /// Asked to stop: becomes true once.
 pub type Cancel = watch::Receiver<bool>;
 
+/// What a file of a work folder holds.
+#[derive(Debug, Clone, Copy)]
+pub enum Content<'a> {
+    /// What a file of this machine holds. It is not copied where that is possible.
+    Host(&'a Path),
+    /// These bytes.
+    Bytes(&'a [u8]),
+}
+
+/// A file that is put into a work folder.
+#[derive(Debug, Clone, Copy)]
+pub struct Placed<'a> {
+    /// Path relative to the work folder.
+    pub name: &'a str,
+    /// What it holds.
+    pub content: Content<'a>,
+    /// Whether it is a program.
+    pub executable: bool,
+}
+
 /// Where a measurement runs.
 pub trait Device: Send + Sync {
     /// What it is.
     fn facts(&self) -> &DeviceFacts;
+    /// What else it says about itself and about the way to it, for the manifest; `null` when there is nothing.
+    fn says(&self) -> serde_json::Value {
+        serde_json::Value::Null
+    }
     /// Makes an empty work folder of this name and returns its path on the device.
     fn work_folder(&self, name: &str) -> impl Future<Output = Result<String, DeviceError>> + Send;
-    /// Puts a host file into the work folder under a name, without copying its content where that is possible.
-    fn stage(&self, host: &Path, folder: &str, name: &str) -> impl Future<Output = Result<(), DeviceError>> + Send;
-    /// Writes bytes into the work folder under a name.
-    fn write(&self, folder: &str, name: &str, bytes: &[u8]) -> impl Future<Output = Result<(), DeviceError>> + Send;
+    /// Puts files into a work folder.
+    fn place(&self, folder: &str, files: &[Placed<'_>]) -> impl Future<Output = Result<(), DeviceError>> + Send;
+    /// Puts one host file into a work folder under a name.
+    fn stage(&self, host: &Path, folder: &str, name: &str) -> impl Future<Output = Result<(), DeviceError>> + Send {
+        async move { self.place(folder, &[Placed { name, content: Content::Host(host), executable: false }]).await }
+    }
+    /// Writes bytes into a work folder under a name.
+    fn write(&self, folder: &str, name: &str, bytes: &[u8]) -> impl Future<Output = Result<(), DeviceError>> + Send {
+        async move { self.place(folder, &[Placed { name, content: Content::Bytes(bytes), executable: false }]).await }
+    }
     /// Runs one command under the agent; the agent's evidence is in `spec.out_dir` afterwards.
     fn run(&self, spec: &Spec, cancel: Cancel) -> impl Future<Output = Result<Done, DeviceError>> + Send;
     /// Fetches a file of the work folder; `false` when it does not exist. At most `limit` bytes are taken.
     fn fetch(&self, folder: &str, name: &str, host: &Path, limit: u64) -> impl Future<Output = Result<bool, DeviceError>> + Send;
     /// Removes a work folder.
     fn remove(&self, folder: &str) -> impl Future<Output = ()> + Send;
+    /// Ends what a killed bench left running; `launches` are the host's folders of the launches that were in flight. What was ended, in
+    /// words. Only for whoever has the device to himself.
+    fn end_orphans(&self, launches: &[PathBuf]) -> impl Future<Output = Result<Vec<String>, DeviceError>> + Send;
 }

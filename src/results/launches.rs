@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use bench_agent::spec::Done;
-use bench_backend_api::{Checks, Failure, Parsed, Pass};
+use bench_backend_api::{Checks, Failure, Parsed, Pass, Source};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -41,6 +41,32 @@ pub struct Record {
     pub parsed: Parsed,
     /// The agent's evidence, one for each step.
     pub steps: Vec<StepRecord>,
+    /// Bytes of the files in its work folder.
+    #[serde(default)]
+    pub staged: Staged,
+}
+
+/// Bytes of the files that a launch had in its work folder, by what they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Staged {
+    /// Libraries and programs; 0 where they run from where they are installed.
+    pub runtime: u64,
+    /// Weights, graphs and configurations.
+    pub model: u64,
+    /// The tokenizer.
+    pub tokenizer: u64,
+}
+impl Staged {
+    /// Counts one file.
+    pub fn count(&mut self, source: &Source, bytes: u64) {
+        match source {
+            Source::Need(_) => self.runtime += bytes,
+            Source::Artifact(name) if name.rsplit('/').next().is_some_and(|n| n.starts_with("tokenizer")) => self.tokenizer += bytes,
+            Source::Artifact(_) => self.model += bytes,
+            // What adapters make: jobs and lists.
+            Source::Bytes(_) => {}
+        }
+    }
 }
 
 /// One step of a launch.

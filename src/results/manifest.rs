@@ -27,6 +27,9 @@ pub struct Manifest {
     pub finished_utc: Option<String>,
     /// The device.
     pub device: DeviceFacts,
+    /// What else the device says about itself and about the way to it; at the end of the last segment.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    pub device_says: serde_json::Value,
     /// What each backend's probe said.
     pub runtimes: BTreeMap<String, Availability>,
     /// What is known of each cell before it runs.

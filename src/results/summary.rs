@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use bench_backend_api::{Axis, FailureKind, Pass};
+use bench_backend_api::{Axis, Pass};
 
 use super::{
-    launches::{Record, Recorded},
+    launches::{Record, Recorded, Staged},
     manifest::Manifest,
     schema::{FORMAT_VERSION, METRICS},
     tables::Row,
@@ -46,7 +46,7 @@ pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &R
     let all: Vec<&Record> = recorded.launches.iter().map(|(_, r)| r).filter(|r| r.cell == planned.id && r.pass == Pass::Measure).collect();
     let good: Vec<&Record> = all.iter().copied().filter(|r| r.status == Status::Ok).collect();
     // An infrastructure failure says nothing about the cell; any other failed launch makes the whole cell's numbers doubtful.
-    let bad = all.iter().copied().find(|r| r.status != Status::Ok && r.failure.as_ref().is_none_or(|f| f.kind != FailureKind::Infra));
+    let bad = all.iter().copied().find(|r| r.status != Status::Ok && r.failure.as_ref().is_none_or(|f| !f.kind.is_surroundings()));
     let skipped = recorded.skipped.iter().find(|(id, _)| *id == planned.id);
     let failed_to_prepare = recorded.failed.iter().find(|(id, _)| *id == planned.id);
     let blamed = bad.or_else(|| if good.is_empty() { all.first().copied() } else { None });
@@ -73,6 +73,11 @@ pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &R
         row.set("ttft_scope", "ids").set("ttft_method", COMPOSED).set("prefill_method", COMPOSED).set("decode_method", COMPOSED);
     } else if all.iter().any(|r| !r.parsed.queries.is_empty()) {
         row.set("ttft_scope", "ids").set("ttft_method", "token_event");
+    }
+    if let Some(record) = all.iter().find(|r| r.staged != Staged::default()) {
+        let mb = |bytes: u64| (bytes > 0).then_some(bytes as f64 / 1e6);
+        let Staged { runtime, model, tokenizer } = record.staged;
+        row.number("runtime_mb", mb(runtime)).number("model_mb", mb(model)).number("tokenizer_mb", mb(tokenizer));
     }
     if status == Status::Ok {
         metrics(&mut row, &good, planned, plan);

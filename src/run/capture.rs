@@ -8,7 +8,7 @@ use std::{
 };
 
 use bench_agent::spec::{Done, Reason, Spec, VERSION, Watch};
-use bench_backend_api::{Captured, EVENTS_ENV, Ended, Evidence, Installed, Invocation, Program};
+use bench_backend_api::{Captured, DeviceFacts, EVENTS_ENV, Ended, Evidence, Installed, Invocation, Program};
 
 /// Bytes kept of each output stream and of every output file.
 pub const OUTPUT_LIMIT: u64 = 64 << 20;
@@ -22,6 +22,9 @@ const GRACE: Duration = Duration::from_secs(3);
 /// Logical name of the events file.
 pub const EVENTS: &str = "events.jsonl";
 
+/// Where a device that is another machine has its tools: Android's folders, then those of a board's Linux.
+const REMOTE_PATH: &str = "/system/bin:/vendor/bin:/usr/bin:/bin";
+
 /// Exact command line of an invocation.
 pub fn argv(invocation: &Invocation, installed: &Installed, work: &str) -> Vec<String> {
     let program = match &invocation.program {
@@ -33,9 +36,17 @@ pub fn argv(invocation: &Invocation, installed: &Installed, work: &str) -> Vec<S
 }
 
 /// Specification of one step. The environment is complete: nothing of the user's shell reaches a measurement.
-pub fn spec(argv: Vec<String>, invocation: &Invocation, work: &str, out: &Path, timeout: Duration, rate_hz: f64) -> Spec {
+pub fn spec(
+    argv: Vec<String>,
+    invocation: &Invocation,
+    device: &DeviceFacts,
+    (work, out): (&str, &Path),
+    timeout: Duration,
+    rate_hz: f64,
+) -> Spec {
+    let path = if device.remote { REMOTE_PATH.to_owned() } else { std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned()) };
     let mut env: BTreeMap<String, String> = [
-        ("PATH", std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned())),
+        ("PATH", path),
         ("HOME", work.to_owned()),
         ("TMPDIR", work.to_owned()),
         ("LANG", "C.UTF-8".to_owned()),

@@ -8,8 +8,8 @@ use std::{
 };
 
 use bench_backend_api::{
-    Backend, Captured, Cell, Check, Checks, Ended, Expected, Failure, FailureKind, Launch, ParseError, Parsed, Pass, Paths, Source,
-    contradiction,
+    Backend, Captured, Cell, Check, Checks, Ended, Expected, Failure, FailureKind, Launch, ParseError, Parsed, Pass, Paths, Program,
+    Source, Step, contradiction,
 };
 use thiserror::Error;
 
@@ -18,10 +18,10 @@ use super::{
     events::Status,
 };
 use crate::{
-    device::{Cancel, Device, DeviceError},
+    device::{Cancel, Content, Device, DeviceError, Placed},
     results::{
         folder::FolderError,
-        launches::{Record, StepRecord},
+        launches::{Record, Staged, StepRecord},
         schema::FORMAT_VERSION,
     },
 };
@@ -60,6 +60,15 @@ pub struct Request<'a> {
     pub rate_hz: f64,
 }
 
+/// A launch that was recorded.
+#[derive(Debug)]
+pub struct Launched {
+    /// What is kept of it.
+    pub record: Record,
+    /// The device went away and did not come back while it was waited for: no other launch can follow.
+    pub lost: bool,
+}
+
 /// Runs one launch. `None` when it was cancelled: nothing is recorded and a resume repeats it.
 pub async fn run<D: Device>(
     device: &D,
@@ -67,13 +76,14 @@ pub async fn run<D: Device>(
     dir: &Path,
     work_name: &str,
     cancel: Cancel,
-) -> Result<Option<Record>, LaunchError> {
+) -> Result<Option<Launched>, LaunchError> {
     if dir.exists() {
         fs::remove_dir_all(dir).map_err(FolderError::io(dir))?;
     }
     fs::create_dir_all(dir).map_err(FolderError::io(dir))?;
-    let mut steps = Vec::new();
-    let result = execute(device, request, dir, work_name, &cancel, &mut steps).await;
+    let (mut steps, mut staged) = (Vec::new(), Staged::default());
+    let result = execute(device, request, dir, work_name, &cancel, (&mut steps, &mut staged)).await;
+    let mut lost = false;
     let (parsed, checks, failure) = match result {
         Ok(Some(left)) => {
             let (mut parsed, checks, failure) = judge(request, &left.captured);
@@ -83,7 +93,11 @@ pub async fn run<D: Device>(
         Ok(None) => return Ok(None),
         Err(Problem::Launch(failure)) => (Parsed::default(), None, Some(failure)),
         Err(Problem::Device(e)) if e.disk_full() => return Err(LaunchError::DiskFull(e)),
-        Err(Problem::Device(e)) => (Parsed::default(), None, Some(Failure::new(FailureKind::Infra, e.to_string()))),
+        Err(Problem::Device(e)) => {
+            lost = e.is_lost();
+            let kind = if e.is_device() { FailureKind::Device } else { FailureKind::Infra };
+            (Parsed::default(), None, Some(Failure::new(kind, e.to_string())))
+        }
     };
     let mut parsed = parsed;
     parsed.warnings.extend(odd(&steps));
@@ -110,9 +124,10 @@ pub async fn run<D: Device>(
         checks,
         parsed,
         steps,
+        staged,
     };
     record.save(dir)?;
-    Ok(Some(record))
+    Ok(Some(Launched { record, lost }))
 }
 
 /// What the agent saw that does not make a launch fail, and that a reader of its numbers should know.
@@ -160,10 +175,10 @@ async fn execute<D: Device>(
     dir: &Path,
     work_name: &str,
     cancel: &Cancel,
-    records: &mut Vec<StepRecord>,
+    (records, staged): (&mut Vec<StepRecord>, &mut Staged),
 ) -> Result<Option<Left>, Problem> {
     let work = device.work_folder(work_name).await?;
-    let result = steps(device, request, dir, &work, cancel, records).await;
+    let result = steps(device, request, dir, &work, cancel, (records, staged)).await;
     device.remove(&work).await;
     result
 }
@@ -174,33 +189,25 @@ async fn steps<D: Device>(
     dir: &Path,
     work: &str,
     cancel: &Cancel,
-    records: &mut Vec<StepRecord>,
+    (records, staged): (&mut Vec<StepRecord>, &mut Staged),
 ) -> Result<Option<Left>, Problem> {
-    for file in request.backend.stage(&request.launch).map_err(Problem::Launch)? {
-        match &file.source {
-            Source::Artifact(name) => {
-                let missing = || Problem::Launch(Failure::new(FailureKind::Model, format!("the artifact has no file {name}")));
-                let host = request.artifact_paths.get(name).ok_or_else(missing)?;
-                device.stage(host, work, &file.name).await?;
-            }
-            Source::Need(need) => device.stage(Path::new(request.launch.installed.path(need)), work, &file.name).await?,
-            Source::Bytes(bytes) => {
-                device.write(work, &file.name, bytes).await?;
-                if bytes.len() <= KEPT_INPUT {
-                    fs::write(dir.join(capture::kept(&file.name)), bytes).map_err(DeviceError::io(dir))?;
-                }
-            }
-        }
-    }
     let paths = Paths { work: work.to_owned(), events: EVENTS.to_owned() };
     let all = request.backend.steps(&request.launch, &paths);
+    stage(device, request, dir, work, &all, staged).await?;
     let single = all.len() == 1;
     let mut left = Left::default();
     let begun = Instant::now();
     for step in all {
         let out = if single { dir.to_path_buf() } else { dir.join(&step.name) };
         let argv = capture::argv(&step.invocation, request.launch.installed, work);
-        let spec = capture::spec(argv.clone(), &step.invocation, work, &out, remaining(request.timeout, begun.elapsed()), request.rate_hz);
+        let spec = capture::spec(
+            argv.clone(),
+            &step.invocation,
+            request.launch.device,
+            (work, &out),
+            remaining(request.timeout, begun.elapsed()),
+            request.rate_hz,
+        );
         let done = device.run(&spec, cancel.clone()).await;
         records.push(StepRecord { name: step.name.clone(), argv, done: done.as_ref().ok().cloned() });
         // First of all: an agent that is told to stop before it is up leaves no evidence, and nobody failed.
@@ -228,6 +235,40 @@ async fn steps<D: Device>(
         }
     }
     Ok(Some(left))
+}
+
+/// Puts everything that the launch needs into its work folder.
+async fn stage<D: Device>(
+    device: &D,
+    request: Request<'_>,
+    dir: &Path,
+    work: &str,
+    steps: &[Step],
+    staged: &mut Staged,
+) -> Result<(), Problem> {
+    let files = request.backend.stage(&request.launch).map_err(Problem::Launch)?;
+    let mut placed = Vec::new();
+    for file in &files {
+        let content = match &file.source {
+            Source::Artifact(name) => {
+                let missing = || Problem::Launch(Failure::new(FailureKind::Model, format!("the artifact has no file {name}")));
+                Content::Host(request.artifact_paths.get(name).ok_or_else(missing)?)
+            }
+            Source::Need(need) => Content::Host(Path::new(request.launch.installed.path(need))),
+            Source::Bytes(bytes) => {
+                if bytes.len() <= KEPT_INPUT {
+                    fs::write(dir.join(capture::kept(&file.name)), bytes).map_err(DeviceError::io(dir))?;
+                }
+                Content::Bytes(bytes)
+            }
+        };
+        if let Content::Host(path) = content {
+            staged.count(&file.source, fs::metadata(path).map_err(DeviceError::io(path))?.len());
+        }
+        let executable = steps.iter().any(|s| matches!(&s.invocation.program, Program::Staged(name) if *name == file.name));
+        placed.push(Placed { name: &file.name, content, executable });
+    }
+    Ok(device.place(work, &placed).await?)
 }
 
 /// What the steps before left of a launch's time; no limit of 0, which a step that began could not meet whatever it did.

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bench_backend_api::{Availability, Backend, Expected, FailureKind, Installed, Launch, Need, Pass};
+use bench_backend_api::{Availability, Backend, Expected, Installed, Launch, Need, Pass};
 use serde_json::json;
 use thiserror::Error;
 
@@ -16,11 +16,11 @@ use super::{
     artifacts::{ReadyCell, Workshop},
     evaluate::launch_figures,
     events::{Event, Sink, Status},
-    launch::{self, LaunchError, Request, work_name},
+    launch::{self, LaunchError, Launched, Request, work_name},
     repetition::Progress,
 };
 use crate::{
-    device::{Cancel, Device, local::end_orphan},
+    device::{Cancel, Device, DeviceError},
     results::{
         folder::{Folder, FolderError, launch_dir},
         journal::Journal,
@@ -71,6 +71,8 @@ pub struct Outcome {
     pub unavailable: Vec<String>,
     /// The user stopped it.
     pub interrupted: bool,
+    /// The device went away and did not come back, in words.
+    pub lost: Option<String>,
 }
 
 /// Why a session can't go on.
@@ -82,6 +84,9 @@ pub enum RunError {
     /// A launch could not be recorded.
     #[error(transparent)]
     Launch(#[from] LaunchError),
+    /// The device is out of reach, or refuses.
+    #[error(transparent)]
+    Device(DeviceError),
     /// The run was made with something else than what is here now.
     #[error("the run can't be resumed, since results would mix: {0}\nstart a new run instead")]
     Changed(String),
@@ -92,6 +97,7 @@ impl RunError {
         match self {
             Self::Folder(e) | Self::Launch(LaunchError::Folder(e)) => e.disk_full(),
             Self::Launch(LaunchError::DiskFull(_)) => true,
+            Self::Device(e) => e.disk_full(),
             Self::Changed(_) => false,
         }
     }
@@ -123,12 +129,13 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
     let (journal, torn) = Journal::open(&run)?;
     let before = if resumed { launches::read(&run, &device)? } else { Recorded::default() };
     let recorder = Recorder { journal, console: setup.console, error: Mutex::new(None) };
-    let mut session = Session { setup: &setup, recorder: &recorder, segment: before.segments, unavailable: Vec::new(), interrupted: false };
+    let mut session =
+        Session { setup: &setup, recorder: &recorder, segment: before.segments, unavailable: Vec::new(), interrupted: false, lost: None };
     // A run that can't go on here is left as it is. The artifacts are compared when they are ready.
     let known = session.manifest(&BTreeMap::new())?;
+    let unfinished: Vec<PathBuf> = before.unfinished.iter().flat_map(|dir| [dir.clone(), again(dir)]).collect();
+    let ended = setup.device.end_orphans(&unfinished).await.map_err(RunError::Device)?;
     for dir in &before.unfinished {
-        end_orphan(dir);
-        end_orphan(&again(dir));
         let _ = fs::remove_dir_all(again(dir));
     }
     recorder.say(&Event::RunBegin {
@@ -139,6 +146,9 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
     });
     if let Some(text) = torn {
         recorder.say(&Event::Warning { text });
+    }
+    if !ended.is_empty() {
+        recorder.say(&Event::Warning { text: format!("ended what an earlier bench had left running on the device: {}", ended.join(", ")) });
     }
     recorder.check()?;
     let history = session.replay(&before);
@@ -165,10 +175,12 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
         unverified: count(Status::Unverified),
         unavailable: session.unavailable,
         interrupted: session.interrupted,
+        lost: session.lost,
     };
     let places = Portable::new(&run);
     manifest.warnings = recorded.warnings.iter().map(|w| places.text(w)).collect();
-    if !outcome.interrupted {
+    manifest.device_says = setup.device.says();
+    if !outcome.interrupted && outcome.lost.is_none() {
         manifest.finished_utc = Some(crate::utc_now());
         let Outcome { ok, failed, skipped, unverified, .. } = outcome;
         recorder.say(&Event::RunEnd { ok, failed, skipped, unverified });
@@ -199,6 +211,7 @@ struct Session<'a, D> {
     segment: u32,
     unavailable: Vec<String>,
     interrupted: bool,
+    lost: Option<String>,
 }
 
 impl<D: Device> Session<'_, D> {
@@ -287,6 +300,7 @@ impl<D: Device> Session<'_, D> {
             started_utc: crate::utc_now(),
             finished_utc: None,
             device: facts.clone(),
+            device_says: setup.device.says(),
             runtimes: probed.collect(),
             cells: cells.collect(),
             python_lock: python::lock_hash(),
@@ -351,7 +365,7 @@ impl<D: Device> Session<'_, D> {
                     schedule.iter().filter(|s| s.block == scheduled.block && progress.get(&s.cell).is_some_and(|p| p.stop.is_none()));
                 self.recorder.say(&Event::BlockBegin { block: scheduled.block, launches: launches.count() });
             }
-            let Some(record) =
+            let Some(Launched { record, lost }) =
                 self.launch(&ready[&scheduled.cell], scheduled.cell, Pass::Measure, scheduled.launch, scheduled.block).await?
             else {
                 self.interrupted = true;
@@ -359,6 +373,11 @@ impl<D: Device> Session<'_, D> {
                 self.stop_all(&mut progress, "interrupted");
                 return Ok(());
             };
+            if lost {
+                self.gone(&record);
+                self.stop_all(&mut progress, "interrupted");
+                return Ok(());
+            }
             if let Some(cell) = progress.get_mut(&scheduled.cell) {
                 count(cell, &record, plan);
                 if let Some(stop) = cell.stop {
@@ -378,8 +397,7 @@ impl<D: Device> Session<'_, D> {
             let kind = record.failure.as_ref().map(|f| f.kind);
             let again = match kind {
                 None => false,
-                Some(FailureKind::Infra) => true,
-                Some(_) => self.setup.retry_failed,
+                Some(kind) => kind.is_surroundings() || self.setup.retry_failed,
             };
             let Some(place) = self.setup.plan.cells.iter().position(|c| c.id == record.cell).filter(|_| !again) else { continue };
             history.done.insert((place, record.pass, record.launch));
@@ -416,17 +434,31 @@ impl<D: Device> Session<'_, D> {
                 break;
             }
             let block = self.setup.plan.measure.repetitions_max;
-            if self.launch(cell, *place, Pass::Profile, 0, block).await?.is_none() {
-                self.interrupted = true;
-                self.recorder.say(&Event::Interrupted { by: "the user".to_owned() });
-                return Ok(());
+            match self.launch(cell, *place, Pass::Profile, 0, block).await? {
+                None => {
+                    self.interrupted = true;
+                    self.recorder.say(&Event::Interrupted { by: "the user".to_owned() });
+                    return Ok(());
+                }
+                Some(Launched { record, lost: true }) => {
+                    self.gone(&record);
+                    return Ok(());
+                }
+                Some(_) => {}
             }
             self.recorder.check()?;
         }
         Ok(())
     }
 
-    async fn launch(&self, ready: &ReadyCell, place: usize, pass: Pass, number: u32, block: u32) -> Result<Option<Record>, RunError> {
+    /// The device went away for good during a launch: the run ends here, and can be resumed.
+    fn gone(&mut self, record: &Record) {
+        let words = record.failure.as_ref().map_or_else(String::new, |f| f.message.clone());
+        self.recorder.say(&Event::Interrupted { by: format!("the loss of the device ({words})") });
+        self.lost = Some(words);
+    }
+
+    async fn launch(&self, ready: &ReadyCell, place: usize, pass: Pass, number: u32, block: u32) -> Result<Option<Launched>, RunError> {
         let (setup, planned) = (self.setup, &self.setup.plan.cells[place]);
         let Some(backend) = self.backend(&planned.cell.backend).filter(|_| !*setup.cancel.borrow()) else { return Ok(None) };
         let run = &setup.folder.path;
@@ -465,7 +497,7 @@ impl<D: Device> Session<'_, D> {
         let old = dir.join(launches::FILE).is_file();
         let fresh = if old { again(&dir) } else { dir.clone() };
         let ran = launch::run(setup.device, request, &fresh, &work, setup.cancel.clone()).await;
-        let Ok(Some(record)) = ran else {
+        let Ok(Some(Launched { record, lost })) = ran else {
             let _ = fs::remove_dir_all(&fresh);
             return ran.map_err(RunError::from);
         };
@@ -485,7 +517,7 @@ impl<D: Device> Session<'_, D> {
             ttft_ms: figures.ttft_ms,
             decode_tok_s: figures.decode_tok_s,
         });
-        Ok(Some(record))
+        Ok(Some(Launched { record, lost }))
     }
 }
 
@@ -501,7 +533,7 @@ fn count(cell: &mut Progress, record: &Record, plan: &Plan) {
             }
             cell.decide(&plan.measure);
         }
-        (_, Some(FailureKind::Infra)) => cell.decide(&plan.measure),
+        (_, Some(kind)) if kind.is_surroundings() => cell.decide(&plan.measure),
         // What failed for its own reasons would fail again: its time belongs to the other cells.
         _ => cell.stop = Some("failed"),
     }

@@ -39,6 +39,16 @@ pub fn own_program(name: &str) -> Option<PathBuf> {
     [beside, libexec, above].into_iter().flatten().map(|d| d.join(name)).find(|p| p.is_file())
 }
 
+/// The agent's program for a device.
+pub fn agent_for(_: &Cache, device: &bench_backend_api::DeviceFacts) -> Result<PathBuf, AgentError> {
+    own_program("bench-agent").ok_or_else(|| AgentError(device.triple()))
+}
+
+/// There is no agent for a device.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no bench-agent for {0}: run `bench runtimes build`")]
+pub struct AgentError(&'static str);
+
 /// Looks for everything in a list of needs. Nothing is installed here.
 pub fn find(cache: &Cache, needs: impl IntoIterator<Item = Need>) -> Installed {
     let python = python::Environment::open(cache);

@@ -38,16 +38,23 @@ pub struct Scenario {
     pub warnings: Problems,
 }
 
-/// Which device is measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Which devices are measured.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceChoice {
     /// This computer.
     pub local: bool,
-    /// Part number of the SoC that an emulated NPU stands for, for instance `SM8650`.
+    /// Serials of the devices; empty when any may match.
+    #[serde(default)]
+    pub serial: Vec<String>,
+    /// Every device that matches, instead of the only one.
+    #[serde(default)]
+    pub all: bool,
+    /// Part number of the SoC, for instance `SM8650`: the one that a device has to have, or that an emulated NPU stands for. Empty when
+    /// the device is to say it.
     pub soc: String,
-    /// Its QNN `soc_model`.
+    /// Its QNN `soc_model`; 0 when the device is to say it.
     pub soc_model: u32,
-    /// Its Hexagon architecture (75 = v75).
+    /// Its Hexagon architecture (75 = v75); 0 when the device is to say it.
     pub htp_arch: u32,
 }
 

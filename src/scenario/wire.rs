@@ -60,18 +60,21 @@ pub struct File {
 /// The device that is measured.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-#[expect(dead_code, reason = "the walk refuses some keys: they are here for the schema")]
 pub struct Device {
     /// `true` measures on this computer; a Snapdragon NPU is emulated there.
     pub local: Option<At<bool>>,
-    /// Part number of the SoC, for instance `SM8650`: the one that the emulated NPU stands for (default SM8650).
+    /// Part number of the SoC, for instance `SM8650`: the phones and boards to measure, or the one that this computer's emulated NPU stands for.
     pub soc: Option<At<String>>,
-    /// Serial numbers of phones. Not carried out by this version.
-    #[schemars(extend("x-refused" = "phones come with a later version"))]
-    pub serial: Option<Refused>,
-    /// Every phone that matches. Not carried out by this version.
-    #[schemars(extend("x-refused" = "phones come with a later version"))]
-    pub all: Option<Refused>,
+    /// Serial numbers of phones and boards, as `bench devices` shows them.
+    pub serial: Option<List<String>>,
+    /// `true` measures every device that matches; without it there must be exactly one.
+    pub all: Option<At<bool>>,
+    /// QNN's number of a SoC that the catalogue does not have, for instance `57` (not the kernel's soc_id).
+    #[schemars(range(min = 1))]
+    pub soc_model: Option<At<u32>>,
+    /// Hexagon version of a SoC that the catalogue does not have, for instance `v75`.
+    #[schemars(regex(pattern = "^v[0-9]{2,3}$"))]
+    pub hexagon: Option<At<String>>,
 }
 
 /// A model, as its artifacts were built.

@@ -11,6 +11,13 @@ words! {
     FailureKind { Usage = "usage", Infra = "infra", Device = "device", Runtime = "runtime", Model = "model", Thermal = "thermal", Verify = "verify" }
 }
 
+impl FailureKind {
+    /// The surroundings failed: it says nothing about the cell, and `--resume` tries again.
+    pub const fn is_surroundings(self) -> bool {
+        matches!(self, Self::Infra | Self::Device)
+    }
+}
+
 /// Why a launch gave no usable measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {

@@ -4,8 +4,9 @@
 //! evidence of its steps. The evidence is copied to the host's `spec.out_dir`, `done.json` last.
 
 use std::{
+    collections::BTreeSet,
     fmt,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -15,20 +16,27 @@ use std::{
 
 use bench_agent::spec::{Done, Spec};
 use bench_backend_api::{DeviceClass, DeviceFacts};
-use tokio::time::{Instant, sleep};
+use tokio::{
+    sync::Mutex,
+    time::{Instant, sleep},
+};
 
 use super::{
     AdbError, Facts, Server, facts,
+    lock::{self, Held},
     remote::{Patience, Remote},
     run,
     shell::{Limits, quote},
     stage::Store,
     sync::Over,
 };
-use crate::device::{Cancel, Device, DeviceError};
+use crate::device::{Cancel, Content, Device, DeviceError, Placed};
 
 /// How long a step before or after a run waits for a lost device. Shorter than a run may, because nobody can call it off.
 const ABSENCE: Duration = Duration::from_secs(30);
+
+/// Links made in one request: a request has at most 64 kB.
+const LINKS: usize = 100;
 
 /// Called with a file's name, the bytes sent and all bytes.
 pub type OnProgress = Arc<dyn Fn(&str, u64, u64) + Send + Sync>;
@@ -37,13 +45,9 @@ pub type OnProgress = Arc<dyn Fn(&str, u64, u64) + Send + Sync>;
 #[derive(Clone)]
 pub struct Options {
     /// The agent's program, built for the device.
-    pub agent: std::path::PathBuf,
+    pub agent: PathBuf,
     /// The work root on the device.
     pub root: String,
-    /// QNN's number of the chip.
-    pub soc_model: u32,
-    /// Hexagon architecture.
-    pub htp_arch: u32,
     /// What a device that is no phone is (a board); found out when absent.
     pub class: Option<DeviceClass>,
     /// When a silent device counts as gone.
@@ -54,19 +58,24 @@ pub struct Options {
     pub progress: Option<OnProgress>,
 }
 
-impl Options {
-    /// The usual ones, for an agent.
-    pub fn new(agent: impl Into<std::path::PathBuf>) -> Self {
+impl Default for Options {
+    /// The usual ones, without an agent ([`Adb::with_agent`]).
+    fn default() -> Self {
         Self {
-            agent: agent.into(),
+            agent: PathBuf::new(),
             root: "/data/local/tmp/bench".to_owned(),
-            soc_model: 0,
-            htp_arch: 0,
             class: None,
             patience: Patience::default(),
             reconnect: Duration::from_mins(5),
             progress: None,
         }
+    }
+}
+
+impl Options {
+    /// The usual ones, for an agent.
+    pub fn new(agent: impl Into<PathBuf>) -> Self {
+        Self { agent: agent.into(), ..Self::default() }
     }
 }
 
@@ -85,6 +94,7 @@ pub struct Adb {
     facts: DeviceFacts,
     store: Store,
     steps: AtomicU64,
+    lock: Mutex<Option<Held>>,
 }
 
 impl Adb {
@@ -94,7 +104,7 @@ impl Adb {
         let said = facts::ask(&remote, &options.root).await?;
         let facts = device_facts(serial, &said, &options);
         let store = Store::new(&options.root);
-        Ok(Self { remote, options, said, facts, store, steps: AtomicU64::new(0) })
+        Ok(Self { remote, options, said, facts, store, steps: AtomicU64::new(0), lock: Mutex::default() })
     }
 
     /// What the device said about itself.
@@ -107,25 +117,71 @@ impl Adb {
         &self.remote
     }
 
-    /// Ends what an earlier `bench` left running below the work root; what was found, as `pid start-time` of agents and commands.
-    /// Only for whoever holds the lock of the device.
-    pub async fn end_orphans(&self) -> Result<Vec<String>, AdbError> {
-        run::end_orphans(&self.remote, &self.options.root).await
+    /// The agent's program, once it is known what the device is.
+    #[must_use]
+    pub fn with_agent(mut self, agent: PathBuf) -> Self {
+        self.options.agent = agent;
+        self
     }
 
-    async fn stage_file(&self, host: &Path, folder: &str, name: &str) -> Result<(), AdbError> {
-        let to = inside(folder, name)?;
-        let label = host.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let progress = |sent, all| {
-            if let Some(told) = &self.options.progress {
-                told(&label, sent, all);
+    /// QNN's number of the chip and its Hexagon architecture.
+    #[must_use]
+    pub fn with_chip(mut self, soc_model: u32, htp_arch: u32) -> Self {
+        (self.facts.soc_model, self.facts.htp_arch) = (soc_model, htp_arch);
+        self
+    }
+
+    /// Has the device to itself from here on, waiting as long as another bench measures on it; `busy` is called if that is so.
+    pub async fn lock(&self, busy: impl FnOnce() + Send) -> Result<(), AdbError> {
+        *self.lock.lock().await = Some(lock::wait(&self.remote, &self.options.root, busy).await?);
+        Ok(())
+    }
+
+    /// The lock is lost with the connection: it is taken again, unless somebody else was faster.
+    async fn still_alone(&self) -> Result<(), AdbError> {
+        let mut held = self.lock.lock().await;
+        let Some(lock) = held.as_mut() else { return Ok(()) };
+        if !lock.stands().await {
+            let taken = lock::take(&self.remote, &self.options.root).await?;
+            let what = "another bench took the device while the connection was lost".to_owned();
+            *held = Some(taken.ok_or(AdbError::Broken { serial: self.remote.serial().to_owned(), what })?);
+        }
+        Ok(())
+    }
+
+    async fn place_files(&self, folder: &str, files: &[Placed<'_>]) -> Result<(), AdbError> {
+        let mut folders = BTreeSet::new();
+        let mut links = Vec::new();
+        for file in files {
+            let to = inside(folder, file.name)?;
+            let mode = if file.executable { 0o755 } else { 0o644 };
+            match file.content {
+                Content::Bytes(bytes) => self.remote.write(&to, bytes, mode).await?,
+                Content::Host(host) => {
+                    let label = host.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                    let progress = |sent, all| {
+                        if let Some(told) = &self.options.progress {
+                            told(&label, sent, all);
+                        }
+                    };
+                    let stored = self.store.put(&self.remote, host, &progress).await?;
+                    folders.insert(quote(parent(&to)));
+                    links.push(format!("l {} {}", quote(&stored), quote(&to)));
+                }
             }
-        };
-        let stored = self.store.put(&self.remote, host, &progress).await?;
-        // Some systems' policies refuse hard links to this user.
-        let (from, to, parent) = (quote(&stored), quote(&to), quote(parent(&to)));
-        let script = format!("mkdir -p -- {parent} && {{ ln -f -- {from} {to} 2>/dev/null || ln -sf -- {from} {to}; }}");
-        self.remote.sh("staging a file", &script).await.map(|_| ())
+        }
+        // One round trip for all links that fit a request.
+        let folders: Vec<String> = folders.into_iter().collect();
+        for links in links.chunks(LINKS) {
+            // Some systems' policies refuse hard links to this user.
+            let script = format!(
+                "l() {{ ln -f -- \"$1\" \"$2\" 2>/dev/null || ln -sf -- \"$1\" \"$2\" || exit 1; }}\nmkdir -p -- {} || exit 1\n{}",
+                folders.join(" "),
+                links.join("\n")
+            );
+            self.remote.sh("placing files", &script).await?;
+        }
+        Ok(())
     }
 
     async fn fetch_file(&self, folder: &str, name: &str, host: &Path, limit: u64) -> Result<bool, AdbError> {
@@ -189,8 +245,8 @@ fn device_facts(serial: &str, said: &Facts, options: &Options) -> DeviceFacts {
         cores: said.cores,
         memory_mb: said.memory_mb,
         kernel: said.kernel.clone(),
-        soc_model: options.soc_model,
-        htp_arch: options.htp_arch,
+        soc_model: 0,
+        htp_arch: 0,
         remote: true,
     }
 }
@@ -200,21 +256,21 @@ impl Device for Adb {
         &self.facts
     }
 
+    fn says(&self) -> serde_json::Value {
+        serde_json::json!({"adb_server": self.remote.server().address().to_string(), "adb_round_trips": self.remote.requests()})
+    }
+
     async fn work_folder(&self, name: &str) -> Result<String, DeviceError> {
         let path = inside(&self.work(), name)?;
         let q = quote(&path);
         let script = format!("rm -rf -- {q} {q}.out[0-9]* && mkdir -p -- {q}");
+        self.again(|| self.still_alone()).await?;
         self.again(|| self.remote.sh("making a work folder", &script)).await?;
         Ok(path)
     }
 
-    async fn stage(&self, host: &Path, folder: &str, name: &str) -> Result<(), DeviceError> {
-        Ok(self.again(|| self.stage_file(host, folder, name)).await?)
-    }
-
-    async fn write(&self, folder: &str, name: &str, bytes: &[u8]) -> Result<(), DeviceError> {
-        let path = inside(folder, name)?;
-        Ok(self.again(|| self.remote.write(&path, bytes, 0o644)).await?)
+    async fn place(&self, folder: &str, files: &[Placed<'_>]) -> Result<(), DeviceError> {
+        Ok(self.again(|| self.place_files(folder, files)).await?)
     }
 
     async fn run(&self, spec: &Spec, cancel: Cancel) -> Result<Done, DeviceError> {
@@ -225,6 +281,10 @@ impl Device for Adb {
 
     async fn fetch(&self, folder: &str, name: &str, host: &Path, limit: u64) -> Result<bool, DeviceError> {
         Ok(self.again(|| self.fetch_file(folder, name, host, limit)).await?)
+    }
+
+    async fn end_orphans(&self, _: &[PathBuf]) -> Result<Vec<String>, DeviceError> {
+        Ok(self.again(|| run::end_orphans(&self.remote, &self.options.root)).await?)
     }
 
     async fn remove(&self, folder: &str) {

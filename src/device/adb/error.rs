@@ -94,6 +94,11 @@ impl AdbError {
         matches!(self, Self::Lost { .. } | Self::TimedOut { .. } | Self::NoServer { .. })
     }
 
+    /// Whether it is about the device (lost, restarted, its agent gone) rather than about this machine or a request.
+    pub fn is_device(&self) -> bool {
+        self.is_lost() || matches!(self, Self::Broken { .. })
+    }
+
     /// The device's storage or this machine's disk is full.
     pub fn disk_full(&self) -> bool {
         match self {

@@ -163,28 +163,27 @@ fn what_this_version_does_not_carry_out_is_refused() {
     }
     let expected = "16:1 [[require]] is not carried out by this version / take it out: a scenario's wish is refused rather than ignored";
     assert_eq!(only(&format!("{GOOD}\n[[require]]\nmetric = \"ttft\"\n[[require]]\nmetric = \"power\"\n")), expected);
-    let phones = "is not carried out by this version: phones come with a later version / take it out: a scenario's wish is refused rather than ignored";
-    assert_eq!(only(&with("local = true", "serial = [\"R58\"]")), format!("3:10 `serial` {phones}"));
-    assert_eq!(only(&with("local = true", "all = true")), format!("3:7 `all` {phones}"));
     assert_eq!(
         only(&with("chunk = 32", "tokenizer = \"t.json\"")),
         "6:13 `tokenizer` is not carried out by this version: real models with their own tokenizer come with a later version / take it out: a scenario's wish is refused rather than ignored"
-    );
-    assert_eq!(
-        only(&with("local = true", "soc = \"SM8650\"")),
-        "3:7 choosing phones by `soc` is not carried out by this version: phones come with a later version / add `local = true` to measure on this computer, its NPU emulated"
     );
 }
 
 #[test]
 fn the_device() {
     assert_eq!(check(&with("local = true", "local = true\nsoc = \"sm8750\"")).expect("good").device.htp_arch, 79);
-    assert_eq!(only(&with("local = true", "local = true\nsoc = \"SM865O\"")), "4:7 unknown SoC `SM865O` / did you mean `SM8650`?");
     assert_eq!(
-        only(&with("local = true", "local = false")),
-        "3:9 no device is chosen / this version measures on this computer: `local = true`"
+        only(&with("local = true", "local = true\nsoc = \"SM865O\"")),
+        "4:7 unknown SoC `SM865O` / did you mean `SM8650`?; for a SoC that is not in the catalogue state `soc-model` and `hexagon`"
     );
-    assert_eq!(only(&with("local = true\n", "")), "2:1 no device is chosen / this version measures on this computer: `local = true`");
+    let choices = "this computer: `local = true`; phones and boards over ADB: `soc = \"SM8650\"`, `serial = [\"...\"]` or `all = true`";
+    assert_eq!(only(&with("local = true", "local = false")), format!("3:9 no device is chosen / {choices}"));
+    assert_eq!(only(&with("local = true", "local = true\nall = true")), format!("4:7 `local` and `all` exclude each other / {choices}"));
+    assert_eq!(
+        only(&with("local = true", "all = true\nserial = \"R58\"")),
+        "4:10 `serial` and `all` exclude each other / every device, or those that are named"
+    );
+    assert_eq!(only(&with("local = true\n", "")), format!("2:1 no device is chosen / {choices}"));
     assert_eq!(only(&with("[device]\nlocal = true\n", "")), "1:1 the file needs the key `device` / The device that is measured.");
 }
 
