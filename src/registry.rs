@@ -26,7 +26,7 @@ pub fn reader_ids() -> Vec<&'static str> {
 
 /// The programs of a scenario as backends.
 pub fn commands(commands: &[scenario::Command]) -> Vec<CommandBackend> {
-    commands.iter().map(|c| CommandBackend::new(c.id.clone(), c.command.clone(), c.unit)).collect()
+    commands.iter().map(|c| CommandBackend::new(c.id.clone(), c.command.clone(), c.files.clone(), c.unit)).collect()
 }
 
 /// Built-in backends and those of a scenario in one list.

@@ -61,8 +61,8 @@ pub fn check(
     if let Some(name) = &file.name {
         cx.name(name, "the scenario");
     }
-    cx.commands(file.backends);
     let device = cx.device(file.device.as_ref());
+    cx.commands(file.backends, device.local);
     let models = cx.models(file.models.unwrap_or_default());
     let artifacts = cx.artifacts(&file.artifact.unwrap_or_default(), &models);
     let matrix = file.matrix.as_ref().map(|m| (cx.matrix(&m.value, &models), m));
@@ -146,26 +146,30 @@ impl Context<'_> {
         known
     }
 
-    fn commands(&mut self, programs: Option<BTreeMap<At<String>, wire::Program>>) {
+    fn commands(&mut self, programs: Option<BTreeMap<At<String>, wire::Program>>, local: bool) {
         for (id, program) in programs.unwrap_or_default() {
             self.name(&id, "a backend");
             if self.backends.iter().any(|b| b.id() == id.value) || self.readers.contains(&id.value.as_str()) {
                 let message = format!("{} is the name of a built-in backend", show(&id.value));
                 self.out.error(id.span(), message, "give the program another name, for instance `my-runner`".to_owned());
             }
-            let mut command = Vec::new();
+            let (mut command, mut files) = (Vec::new(), Vec::new());
             for (place, word) in program.command.unwrap_or_default().into_iter().enumerate() {
-                let is_path = word.value.starts_with("./") || word.value.starts_with("../") || (place == 0 && word.value.contains('/'));
+                // An absolute path is the device's own, which can be looked at here only if the device is this machine.
+                let is_path = word.value.starts_with("./")
+                    || word.value.starts_with("../")
+                    || (place == 0 && word.value.contains('/') && (local || !word.value.starts_with('/')));
                 if word.value.contains('\0') || (place == 0 && word.value.is_empty()) {
                     self.out.error(word.span(), "not a word of a command line".to_owned(), None);
                 } else if is_path {
+                    files.push(place);
                     command.extend(self.existing(&word).map(|p| p.display().to_string()));
                 } else {
                     command.push(word.value);
                 }
             }
             let unit = program.unit.and_then(|u| Unit::parse(&u.value)).unwrap_or(Unit::Cpu);
-            self.commands.push(Command { id: id.value, command, unit });
+            self.commands.push(Command { id: id.value, command, files, unit });
         }
     }
 }

@@ -10,6 +10,9 @@ pub struct Command {
     pub id: String,
     /// The program (an absolute path, or a name on PATH) and its arguments.
     pub command: Vec<String>,
+    /// Which words (from 0) are files of this machine: they are staged onto a device that is another one.
+    #[serde(default)]
+    pub files: Vec<usize>,
     /// The processor that it uses.
     pub unit: Unit,
 }

@@ -12,17 +12,38 @@ use bench_backend_api::{
 pub struct CommandBackend {
     id: String,
     command: Vec<String>,
+    files: Vec<usize>,
     unit: Unit,
 }
 
 impl CommandBackend {
-    /// `command` is the program and its first arguments; the job's path is added as the last one.
-    pub fn new(id: String, command: Vec<String>, unit: Unit) -> Self {
-        Self { id, command, unit }
+    /// `command` is the program and its first arguments; the job's path is added as the last one. `files` are the places of words that are
+    /// files of the host.
+    pub fn new(id: String, command: Vec<String>, files: Vec<usize>, unit: Unit) -> Self {
+        Self { id, command, files, unit }
     }
 
     fn need(&self) -> Need {
         Need::Program { name: self.command.first().cloned().unwrap_or_default() }
+    }
+
+    /// The words that are files of the host, with their names in the work folder.
+    fn staged(&self) -> impl Iterator<Item = (usize, &str, &str)> {
+        self.files.iter().filter_map(|place| {
+            let path = self.command.get(*place)?.as_str();
+            Some((*place, path, path.rsplit(['/', '\\']).next().unwrap_or(path)))
+        })
+    }
+
+    /// The command on a device that is another machine: files of the host by their names in the work folder, the rest is the device's own.
+    fn remote(&self) -> (Program, Vec<String>) {
+        let mut words = self.command.clone();
+        for (place, _, name) in self.staged() {
+            name.clone_into(&mut words[place]);
+        }
+        let first = if words.is_empty() { String::new() } else { words.remove(0) };
+        let program = if self.files.contains(&0) { Program::Staged(first) } else { Program::Path(first) };
+        (program, words)
     }
 }
 
@@ -35,11 +56,18 @@ impl Backend for CommandBackend {
         Description { name: "a program of the scenario", default_unit: self.unit, makes: Quant::ALL, layers: false }
     }
 
-    fn needs(&self, _: &DeviceFacts) -> Vec<Need> {
+    fn needs(&self, device: &DeviceFacts) -> Vec<Need> {
+        if device.remote {
+            return self.staged().map(|(_, path, _)| Need::Program { name: path.to_owned() }).collect();
+        }
         vec![self.need()]
     }
 
-    fn probe(&self, _: &DeviceFacts, installed: &Installed) -> Availability {
+    fn probe(&self, device: &DeviceFacts, installed: &Installed) -> Availability {
+        // Whether a device has a program of its own shows when it is started.
+        if device.remote && installed.missing(&self.needs(device)).is_none() {
+            return Availability::Ready { version: "unknown".to_owned() };
+        }
         match installed.get(&self.need()) {
             Some(_) => Availability::Ready { version: "unknown".to_owned() },
             None => Availability::Missing {
@@ -72,15 +100,21 @@ impl Backend for CommandBackend {
             job.options.insert("variant".to_owned(), variant.to_owned());
         }
         let mut files = vec![StagedFile { name: JOB_FILE.to_owned(), source: Source::Bytes(job_bytes(&job)) }];
+        if launch.device.remote {
+            files.extend(self.staged().map(|(_, path, name)| StagedFile {
+                name: name.to_owned(),
+                source: Source::Need(Need::Program { name: path.to_owned() }),
+            }));
+        }
         files.extend(launch.artifact.files.iter().map(|f| StagedFile { name: f.clone(), source: Source::Artifact(f.clone()) }));
         Ok(files)
     }
 
-    fn steps(&self, _: &Launch<'_>, _: &Paths) -> Vec<Step> {
-        let mut args: Vec<String> = self.command.iter().skip(1).cloned().collect();
+    fn steps(&self, launch: &Launch<'_>, _: &Paths) -> Vec<Step> {
+        let (program, mut args) =
+            if launch.device.remote { self.remote() } else { (Program::Need(self.need()), self.command.iter().skip(1).cloned().collect()) };
         args.push(JOB_FILE.to_owned());
-        let invocation =
-            Invocation { program: Program::Need(self.need()), args, env: std::collections::BTreeMap::new(), outputs: Vec::new() };
+        let invocation = Invocation { program, args, env: std::collections::BTreeMap::new(), outputs: Vec::new() };
         vec![Step { name: "query".to_owned(), invocation }]
     }
 
