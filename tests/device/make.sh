@@ -1,19 +1,22 @@
 #!/bin/bash
-# make.sh [DIR]: unpacks the real adbd of Debian 13 with Android's shell and toybox into DIR (27 MB) and dresses it as a phone (phone.sh).
-# Prints DIR. Done once: a finished DIR is left alone, so remove it to build again.
+# make.sh [DIR]: unpacks the real adbd of Debian 13 with Android's shell and toybox, Python 3 for stand-ins, and what programs of this
+# machine need (libstdc++, libgcc and libatomic: Qualcomm's x86_64 libraries and our runners run in the phone) into DIR (60 MB), and
+# dresses it as a phone (phone.sh). Prints DIR. Done once for each version of the scripts: a finished DIR is left alone.
 #
 # Older releases have no adbd, so a private apt configuration reads the newer release from the Debian mirror that this machine
 # already uses (or BENCH_DEBIAN_MIRROR). The system's packages, lists and dpkg state are not touched.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 release=trixie arch=amd64
-dir=$(realpath -m "${1:-${XDG_CACHE_HOME:-$HOME/.cache}/bench/test-phone/$release-$arch}")
+packages=(adbd mksh toybox libstdc++6 libgcc-s1 libatomic1 python3-minimal libpython3-stdlib)
+version=$(cat "$here/make.sh" "$here/phone.sh" $(find "$here/phone" -type f | sort) | sha256sum | cut -c 1-8)
+# By version, because the phones of another checkout may be running on theirs.
+dir=$(realpath -m "${1:-${XDG_CACHE_HOME:-$HOME/.cache}/bench/test-phone/$release-$arch-$version}")
 
 # Two test programs may want it at the same time.
 mkdir -p "$(dirname "$dir")"
 exec 9> "$dir.lock"
 flock 9
-version=$(cat "$here/make.sh" "$here/phone.sh" | sha256sum)
 if [ "$(cat "$dir/.made" 2>/dev/null)" = "$version" ]; then
     echo "$dir"
     exit
@@ -46,11 +49,12 @@ APT::Architecture "$arch"; APT::Architectures { "$arch"; };
 A
 export APT_CONFIG=$apt/apt.conf
 apt-get -qq update >&2
-apt-get -qq install --download-only -y adbd mksh toybox >&2
+apt-get -qq install --download-only -y "${packages[@]}" >&2
 mkdir -p "$dir"/usr/{lib,lib64,bin,sbin}
 for d in lib lib64 bin sbin; do ln -sfn "usr/$d" "$dir/$d"; done
 for deb in "$apt"/cache/archives/*.deb; do dpkg-deb -x "$deb" "$dir"; done
 rm -rf "$dir"/usr/share/{doc,man,lintian} "$apt"
 "$here/phone.sh" "$dir"
+find "$(dirname "$dir")" -mindepth 1 -maxdepth 1 -name "$release-*" -mtime +30 -exec rm -rf {} +
 echo "$version" > "$dir/.made"
 echo "$dir"

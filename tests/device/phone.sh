@@ -2,6 +2,7 @@
 # phone.sh DIR: dresses an unpacked adbd as a phone with a Snapdragon 8 Gen 3: Android's folders, shell and tools, getprop, and the
 # thermal zones, frequencies and battery that /sys has there. Called by make.sh.
 set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
 root=$1
 cd "$root"
 
@@ -21,35 +22,7 @@ chmod 1777 tmp
 chown 2000:2000 data/local/tmp
 chmod 0771 data/local data/local/tmp
 
-cat > system/bin/getprop <<'G'
-#!/system/bin/sh
-# getprop [NAME [DEFAULT]]: the values of /system/build.prop.
-file=/system/build.prop
-if [ $# -eq 0 ]; then
-    while IFS== read -r k v; do [ -n "$k" ] && print -r -- "[$k]: [$v]"; done < $file
-    exit 0
-fi
-while IFS== read -r k v; do [ "$k" = "$1" ] && { print -r -- "$v"; exit 0; }; done < $file
-print -r -- "$2"
-G
-chmod 755 system/bin/getprop
-cat > system/build.prop <<'G'
-ro.product.manufacturer=Test
-ro.product.model=bench test phone
-ro.product.device=testphone
-ro.soc.manufacturer=QTI
-ro.soc.model=SM8650
-ro.board.platform=pineapple
-ro.hardware=qcom
-ro.product.cpu.abi=arm64-v8a
-ro.product.cpu.abilist=arm64-v8a,armeabi-v7a,armeabi
-ro.build.version.release=14
-ro.build.version.sdk=34
-ro.build.fingerprint=Test/testphone/testphone:14/TEST.1/1:user/release-keys
-ro.build.type=user
-ro.debuggable=0
-ro.serialno=test0001
-G
+cp -a "$here/phone/." .
 
 zones="aoss-0 cpuss-0 cpuss-1 cpuss-2 cpuss-3 cpu-2-0-0 cpu-2-0-1 cpu-2-1-0 cpu-2-1-1 cpu-2-2-0 cpu-2-2-1 cpu-1-0-0 cpu-1-0-1 cpu-1-1-0
  cpu-1-1-1 cpu-0-0-0 cpu-0-1-0 cpu-0-2-0 cpu-0-3-0 gpuss-0 gpuss-1 gpuss-2 gpuss-3 gpuss-4 gpuss-5 gpuss-6 gpuss-7 nsphvx-0 nsphvx-1
