@@ -31,11 +31,12 @@ enum Answer {
 /// Takes the lock; `None` when somebody else has it. A device without `flock` gives a lock that holds nothing.
 pub async fn take(remote: &Remote, root: &str) -> Result<Option<Held>, AdbError> {
     let during = "taking the device's lock";
+    // Android's shell passes no descriptor above 2 on to a program unless it is told to.
     let script = format!(
         "mkdir -p -- {root} && cd {root} || exit 1\n\
          command -v flock >/dev/null || {{ echo bench-none; exit; }}\n\
-         exec 9>>lock && flock -n 9 || {{ echo bench-busy; exit; }}\n\
-         echo bench-held; exec cat >/dev/null",
+         exec 9>>lock && flock -n 9 9>&9 || {{ echo bench-busy; exit; }}\n\
+         echo bench-held; exec cat 9>&9 >/dev/null",
         root = quote(root)
     );
     let service = if remote.has("shell_v2").await? { format!("shell,v2,raw:{script}") } else { format!("exec:sh -c {}", quote(&script)) };
