@@ -201,7 +201,7 @@ impl Backend for Genie {
     }
 
     fn explain(&self, failure: &Failure) -> Option<Hint> {
-        bench_backend_qnn::hint(&failure.message)
+        crate::TABLE.explain(failure)
     }
 }
 

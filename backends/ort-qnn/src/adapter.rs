@@ -171,6 +171,6 @@ impl Backend for OrtQnn {
     }
 
     fn explain(&self, failure: &Failure) -> Option<Hint> {
-        bench_backend_qnn::hint(&failure.message)
+        crate::TABLE.explain(failure)
     }
 }

@@ -9,7 +9,7 @@ pub use adapter::Qnn;
 
 pub use reader::{QnnReader, codes, csv, finish, first_line, is_binary, merge, ops, stem};
 
-/// What to do about the error code in a failure's message, if it is a known one.
+/// What to do about a failure, by its message.
 pub fn hint(message: &str) -> Option<String> {
-    codes::explain(codes::code_in(message)?).map(|known| known.hint.to_owned())
+    codes::explain(message).map(|found| found.hint())
 }
