@@ -7,7 +7,10 @@
 mod code;
 mod pattern;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
+};
 
 use serde::Deserialize;
 
@@ -21,6 +24,9 @@ pub const SYSTEM: &str = include_str!("../failures/system.toml");
 
 /// The way to the compute DSP: FastRPC, the libraries that are loaded there, its restarts. For everything that runs on the NPU.
 pub const DSP: &str = include_str!("../failures/dsp.toml");
+
+/// Both together: what a program of any kind can meet.
+pub static DEVICE: LazyLock<Table> = LazyLock::new(|| Table::embedded(&[SYSTEM, DSP]));
 
 /// What an entry says of figures that were printed beside its line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -150,9 +156,9 @@ impl Table {
         lines.into_iter().filter_map(|line| self.find(line)).min_by_key(|found| found.rank)
     }
 
-    /// What to do about a failure, by its message.
-    pub fn explain(&self, failure: &Failure) -> Option<Hint> {
-        self.nearest(failure.message.split("; ")).map(|found| found.hint())
+    /// What explains a failure, by its message: lines of a log, joined with `; `.
+    pub fn explain(&self, failure: &Failure) -> Option<Found<'_>> {
+        self.nearest(failure.message.split("; "))
     }
 
     /// Whether a number is a code of an entry, wherever it stands.

@@ -13,12 +13,8 @@ use bench_backend_api::{
 /// QNN's own failures, for the tables of every backend over QNN.
 pub const FAILURES: &str = include_str!("../../failures.toml");
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| Table::embedded(&[SYSTEM, DSP, FAILURES]));
-
-/// What explains these words of a log or a message.
-pub fn explain(text: &str) -> Option<Found<'static>> {
-    TABLE.nearest(text.split("; "))
-}
+/// What is known of failures here: of the device, its DSP, and QNN.
+pub static TABLE: LazyLock<Table> = LazyLock::new(|| Table::embedded(&[SYSTEM, DSP, FAILURES]));
 
 /// The error code in a line that reports an error. One that means something wins over one that does not; the first of each sort.
 pub fn code_in(line: &str) -> Option<&str> {
