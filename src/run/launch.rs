@@ -102,9 +102,7 @@ pub async fn run<D: Device>(
     let mut parsed = parsed;
     parsed.warnings.extend(odd(&steps));
     let failure = failure.map(|mut f| {
-        if f.hint.is_none() {
-            f.hint = request.backend.explain(&f);
-        }
+        f.hint = request.backend.explain(&f, &request.launch).or(f.hint);
         f
     });
     let status = match &failure {

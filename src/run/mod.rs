@@ -5,6 +5,7 @@ mod capture;
 mod evaluate;
 pub mod events;
 mod launch;
+pub mod logs;
 mod prompts;
 mod repetition;
 mod session;

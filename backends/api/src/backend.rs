@@ -9,6 +9,7 @@ use crate::{
     captured::Captured,
     cell::{Axis, Cell, DeviceClass, Pass, Quant, Unit},
     checks::{Checks, Expected},
+    knowledge::{self, Table},
     measurement::{Failure, Hint, ParseError, Parsed},
 };
 
@@ -300,6 +301,13 @@ pub trait Backend: Sync {
     fn parse(&self, captured: &Captured) -> Result<Parsed, ParseError>;
     /// Compares what was asked with what happened.
     fn verify(&self, cell: &Cell, expected: &Expected, parsed: &Parsed, captured: &Captured) -> Checks;
-    /// What to do about a failure, when this backend knows.
-    fn explain(&self, failure: &Failure) -> Option<Hint>;
+    /// What is known of its failures. The log of a device is read with it too.
+    fn knowledge(&self) -> &'static Table {
+        &knowledge::DEVICE
+    }
+    /// What to do about a failure: its own hint with what the launch adds to it, else one of the table.
+    fn explain(&self, failure: &Failure, launch: &Launch<'_>) -> Option<Hint> {
+        let _ = launch;
+        failure.hint.clone().or_else(|| self.knowledge().explain(failure).map(|found| found.hint()))
+    }
 }

@@ -11,6 +11,7 @@ mod cell;
 mod checks;
 mod events;
 mod job;
+pub mod knowledge;
 mod measurement;
 mod reader;
 pub mod text;

@@ -2,7 +2,7 @@
 //! protocol into the file named by `BENCH_EVENTS`.
 
 use bench_backend_api::{
-    Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure, Hint,
+    Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure,
     Installed, Invocation, JOB_FILE, Launch, Need, ParseError, Parsed, Paths, Program, Quant, Recipe, Source, StagedFile, Step, Unit,
     check_count, check_tokens, job, job_bytes, parsed_from_events,
 };
@@ -138,9 +138,5 @@ impl Backend for CommandBackend {
             }
         };
         Checks { count, tokens, unit, token_agreement, unit_found: parsed.unit_reported.clone(), reasons }
-    }
-
-    fn explain(&self, _: &Failure) -> Option<Hint> {
-        None
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bench_backend_api::{
     Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure,
     FailureKind, Hint, Installed, Invocation, JOB_FILE, Launch, Need, ParseError, Parsed, Paths, Program, Recipe, Source, StagedFile, Step,
-    Unit, check_count, check_tokens, job, job_bytes, parsed_from_events,
+    Unit, check_count, check_tokens, job, job_bytes, knowledge::Table, parsed_from_events,
 };
 use bench_backend_qnn::context::{self, package};
 use serde_json::{Value, json};
@@ -200,8 +200,12 @@ impl Backend for Genie {
         Checks { count, tokens, unit, token_agreement, unit_found, reasons }
     }
 
-    fn explain(&self, failure: &Failure) -> Option<Hint> {
-        bench_backend_qnn::hint(&failure.message)
+    fn knowledge(&self) -> &'static Table {
+        &crate::TABLE
+    }
+
+    fn explain(&self, failure: &Failure, launch: &Launch<'_>) -> Option<Hint> {
+        bench_backend_qnn::explain(self, failure, launch)
     }
 }
 

@@ -1,8 +1,25 @@
 //! Genie: Qualcomm's dialog runtime over QNN context binaries.
 
+use std::sync::LazyLock;
+
+use bench_backend_api::knowledge::{DSP, SYSTEM, Table};
+use bench_backend_qnn::codes;
+
 mod adapter;
 mod reader;
 
 pub use adapter::Genie;
 
 pub use reader::GenieReader;
+
+/// What is known of failures here: of the device, its DSP, QNN, and this framework.
+pub(crate) static TABLE: LazyLock<Table> =
+    LazyLock::new(|| Table::embedded(&[include_str!("../failures.toml"), SYSTEM, DSP, codes::FAILURES]));
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_table_is_sound() {
+        assert_eq!(super::TABLE.problems(), Vec::<String>::new());
+    }
+}

@@ -130,7 +130,7 @@ impl Backend for Mnn {
         Checks { count, tokens, unit, token_agreement, unit_found, reasons }
     }
 
-    fn explain(&self, failure: &Failure) -> Option<Hint> {
+    fn explain(&self, failure: &Failure, _: &Launch<'_>) -> Option<Hint> {
         failure.message.contains("INTERNAL_ERROR").then(|| "the weight file is damaged or cut off: make or copy the model again".to_owned())
     }
 }

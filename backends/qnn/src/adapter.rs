@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bench_backend_api::{
     Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure,
     FailureKind, GraphTime, Hint, Installed, Invocation, Launch, Need, ParseError, Parsed, Pass, Paths, Program, Reader, Reading, Recipe,
-    Source, SourceFile, StagedFile, Step, Unit,
+    Source, SourceFile, StagedFile, Step, Unit, knowledge::Table,
 };
 use serde_json::{Value, json};
 
@@ -243,8 +243,12 @@ impl Backend for Qnn {
         }
     }
 
-    fn explain(&self, failure: &Failure) -> Option<Hint> {
-        crate::hint(&failure.message)
+    fn knowledge(&self) -> &'static Table {
+        &crate::codes::TABLE
+    }
+
+    fn explain(&self, failure: &Failure, launch: &Launch<'_>) -> Option<Hint> {
+        crate::explain(self, failure, launch)
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use bench_backend_api::{
-    Availability, Axis, AxisFit, Backend, Captured, Cell, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure, Hint,
-    Installed, Launch, Need, ParseError, Parsed, Paths, Quant, Recipe, StagedFile, Step, Unit,
+    Availability, Axis, AxisFit, Backend, Captured, Cell, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure, Installed,
+    Launch, Need, ParseError, Parsed, Paths, Quant, Recipe, StagedFile, Step, Unit,
 };
 use serde_json::{Value, json};
 
@@ -84,8 +84,5 @@ impl Backend for Fake {
     }
     fn verify(&self, _: &Cell, _: &Expected, _: &Parsed, _: &Captured) -> Checks {
         unreachable!("nothing is run")
-    }
-    fn explain(&self, _: &Failure) -> Option<Hint> {
-        None
     }
 }

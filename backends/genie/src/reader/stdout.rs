@@ -8,6 +8,8 @@ use bench_backend_api::{
 };
 use bench_backend_qnn::{codes, ops};
 
+use crate::TABLE;
+
 /// Whether the text is the output of a Genie program, or a log of one.
 pub fn is_output(text: &str) -> bool {
     const MARKS: [&str; 16] = [
@@ -134,21 +136,20 @@ fn failure<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Failure> {
     let silent = lines.iter().find(|line| {
         SILENT.iter().any(|start| line.trim_start().trim_start_matches("[ERROR]").trim_start_matches([' ', '"']).starts_with(start))
     });
-    let found = codes::failure(lines.iter().copied());
+    let found = codes::failure_by(&TABLE, lines.iter().copied());
     let (Some(silent), found) = (silent, found.clone()) else { return found };
     // The cause first: `Missing QnnHtp field: X` before `Failed to create the dialog config`.
     let cause = codes::message(silent);
-    let message = match &found {
-        Some(failure) if failure.message.contains(&cause) => failure.message.clone(),
+    let message = match found {
+        Some(failure) if failure.message.contains(&cause) => failure.message,
         Some(failure) => format!("{cause}; {}", failure.message),
         None => cause,
     };
-    let explained = codes::failure([format!("failed: {message}").as_str()]);
-    let (kind, hint) = match found {
-        Some(Failure { kind, hint: Some(hint), .. }) => (kind, Some(hint)),
-        _ => explained.map_or((FailureKind::Runtime, None), |failure| (failure.kind, failure.hint)),
-    };
-    Some(Failure { kind, message: codes::shorten(&message), hint })
+    let message = codes::shorten(&message);
+    Some(match TABLE.nearest(message.split("; ")) {
+        Some(known) => known.failure(message.clone()),
+        None => Failure::new(FailureKind::Runtime, message),
+    })
 }
 
 /// The `[KPIS]` block of Genie up to 1.1, the last one of the text.

@@ -103,7 +103,7 @@ fn failures() {
         ("input_ids size (20) + current sequence length (0) exceeds max length (8)", FailureKind::Usage),
         ("max_length (9000) cannot be greater than model context_length (2048)", FailureKind::Usage),
         ("input_ids is empty", FailureKind::Usage),
-        ("Non-zero status code returned while running QNN_0 node. QNN graph execute error. Error code: 1007", FailureKind::Runtime),
+        ("Non-zero status code returned while running QNN_0 node. QNN graph execute error. Error code: 1007", FailureKind::Device),
     ];
     for (message, kind) in cases {
         for text in [

@@ -1,7 +1,9 @@
 //! The log and the errors of ONNX Runtime: `[E:onnxruntime:, file.cc:499 Function] message`, exceptions, and what a shell says of a crash.
 
-use bench_backend_api::{Failure, FailureKind};
+use bench_backend_api::{Failure, FailureKind, knowledge::Entry};
 use bench_backend_qnn::codes;
+
+use crate::TABLE;
 
 /// What a log says.
 #[derive(Debug, Default, PartialEq)]
@@ -29,8 +31,6 @@ pub fn is_log(text: &str) -> bool {
 }
 
 const NO_FALLBACK: &str = "explicitly disabled by the user";
-const CPU_HINT: &str =
-    "the session goes on and every node runs on the CPU: give session.disable_cpu_ep_fallback|1 so that this is an error";
 
 /// Reads the log; `None` when it reports nothing.
 pub fn outcome(text: &str) -> Option<Outcome> {
@@ -45,22 +45,17 @@ pub fn outcome(text: &str) -> Option<Outcome> {
     if let Some(first) = set_up.first() {
         // The line with a code says the most.
         let line = set_up.iter().find(|line| codes::code_in(line).is_some()).unwrap_or(first);
-        let code = codes::code_in(line).and_then(codes::explain).or_else(|| {
-            let found = codes::failure(text.lines())?;
-            codes::code_in(&found.message).and_then(codes::explain)
-        });
         let mut message = message(line);
         if let Some(line) = disabled {
             message = format!("{message}; {}", self::message(line));
         }
         outcome.on_cpu = !outcome.fatal;
-        let hint = match (code, outcome.on_cpu) {
-            (Some(known), true) => format!("{CPU_HINT}; {}", known.hint),
-            (Some(known), false) => known.hint.to_owned(),
-            (None, true) => format!("{CPU_HINT}; check backend_path, ADSP_LIBRARY_PATH and that Stub and Skel fit the device"),
-            (None, false) => "check backend_path, ADSP_LIBRARY_PATH and that Stub and Skel fit the device".to_owned(),
-        };
-        outcome.failure = Some(Failure { kind: FailureKind::Runtime, message: codes::shorten(&message), hint: Some(hint) });
+        let consequence = TABLE.get("ort-on-cpu").filter(|_| outcome.on_cpu).map(Entry::hint);
+        let lines = set_up.iter().copied().chain(text.lines().filter(|line| codes::is_error(line)));
+        let cause = TABLE.nearest(lines).map(|found| found.hint());
+        let mut hints: Vec<String> = consequence.into_iter().chain(cause).collect();
+        hints.dedup();
+        outcome.failure = Some(Failure { kind: FailureKind::Runtime, message: codes::shorten(&message), hint: Some(hints.join("; ")) });
         return Some(outcome);
     }
     let line = disabled.or(gave_up).or(errors.last().copied());
@@ -144,47 +139,13 @@ pub fn message(line: &str) -> String {
 
 /// What kind of failure a message of ONNX Runtime tells of.
 pub fn explained(message: &str) -> Failure {
-    let lower = message.to_ascii_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    let (kind, hint) = if lower.contains(NO_FALLBACK) {
-        (FailureKind::Runtime, "not every node can run on the NPU: quantize or change the model's operations, or allow the CPU and say so")
-    } else if let Some(known) = codes::code_in(message).and_then(codes::explain) {
-        (FailureKind::Runtime, known.hint)
-    } else if has(&["protobuf parsing failed", "invalid model", "unsupported model ir", "opset", "is not a registered function"]) {
-        (FailureKind::Model, "the model file is broken or of a newer version: copy it again, or convert it for this runtime")
-    } else if has(&[
-        "file doesn't exist",
-        "no such file",
-        "error opening",
-        "failed to open",
-        "system error number 2",
-        "cannot open shared object",
-        "not found",
-    ]) {
-        (FailureKind::Infra, "a file is missing: check the path and push everything again")
-    } else if has(&[
-        "not supported in this build",
-        "not been built with",
-        "unknown provider name",
-        "interface not available",
-        "not available",
-        "not enabled in this build",
-    ]) {
-        (FailureKind::Runtime, "this build has no such execution provider: take the package that has it")
-    } else if has(&[
-        "max_length",
-        "max length",
-        "input_ids is empty",
-        "unknown value",
-        "invalid argument",
-        "got invalid dimensions",
-        "unexpected input data type",
-    ]) {
-        (FailureKind::Usage, "the arguments do not fit the model: change lengths, names or options")
-    } else if has(&["bad_alloc", "out of memory", "failed to allocate", "allocate memory"]) {
-        (FailureKind::Runtime, "not enough memory: use a smaller model or batch")
-    } else {
-        (FailureKind::Runtime, "run again with a lower log severity level (-v) for the lines before the error")
-    };
-    Failure { kind, message: codes::shorten(message), hint: Some(hint.to_owned()) }
+    let message = codes::shorten(message);
+    match TABLE.nearest(message.split("; ")) {
+        Some(found) => found.failure(message.clone()),
+        None => Failure {
+            kind: FailureKind::Runtime,
+            message,
+            hint: Some("run again with a lower log severity level (-v) for the lines before the error".to_owned()),
+        },
+    }
 }

@@ -199,7 +199,10 @@ fn exit_status_0_is_not_enough() {
         c.ended.code = Some(1);
     });
     assert!(code.contains("5005") && code.starts_with("model"), "{code}");
-    assert!(Qnn.explain(&Failure::new(FailureKind::Model, code)).unwrap().contains("soc_model"));
+    let hint = with_launch(&cell(None), Pass::Measure, &installed(None), "linux", |launch| {
+        Qnn.explain(&Failure::new(FailureKind::Model, code.clone()), launch).unwrap()
+    });
+    assert!(hint.contains("soc_model"), "{hint}");
     // A part whose step never ran is no failure by itself: the step before it is.
     let mut cut = captured();
     cut.files.retain(|name, _| !name.starts_with("decode"));

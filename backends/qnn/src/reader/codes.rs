@@ -1,110 +1,27 @@
 //! Failures of the QNN family (qnn-net-run, Genie, the QNN execution provider): which lines report one, the code in them, and what to do.
 //!
-//! The codes are those of the public QNN error tables and of FastRPC. A code stands anywhere in a line: kernel messages are printed into the
-//! middle of other lines, so that nothing here is anchored to a whole line.
+//! What a line means stands in `failures.toml`, with its sources. A code stands anywhere in a line: kernel messages are printed into the middle of
+//! other lines, so that nothing here is anchored to a whole line.
 
-use bench_backend_api::{Failure, FailureKind};
+use std::sync::LazyLock;
 
-/// What a code means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
-    /// The code as printed.
-    pub code: &'static str,
-    /// Who is to blame.
-    pub kind: FailureKind,
-    /// What to do.
-    pub hint: &'static str,
-}
+use bench_backend_api::{
+    Failure, FailureKind,
+    knowledge::{DSP, Found, SYSTEM, Table, numbers},
+};
 
-const fn known(code: &'static str, kind: FailureKind, hint: &'static str) -> Known {
-    Known { code, kind, hint }
-}
+/// QNN's own failures, for the tables of every backend over QNN.
+pub const FAILURES: &str = include_str!("../../failures.toml");
 
-const SKEL: &str = "put the Stub and Skel libraries of the device's Hexagon version in one folder, quote ADSP_LIBRARY_PATH (it holds `;`), and do not mix them with the vendor's libraries in LD_LIBRARY_PATH";
-const SSR: &str = "the DSP process died or was restarted: run again, and look at dmesg for a subsystem restart";
-const OTHER_CHIP: &str = "the context binary does not fit this chip or this QAIRT version: prepare it for the device's soc_model and Hexagon version with the QAIRT version that runs it";
+/// What is known of failures here: of the device, its DSP, and QNN.
+pub static TABLE: LazyLock<Table> = LazyLock::new(|| Table::embedded(&[SYSTEM, DSP, FAILURES]));
 
-/// The codes that say something by themselves.
-pub const KNOWN: [Known; 27] = [
-    known("1000", FailureKind::Runtime, "this backend does not support what was asked"),
-    known("1002", FailureKind::Runtime, "out of memory or VTCM: use a smaller context or graph, or close other users of the NPU"),
-    known("1003", FailureKind::Device, SKEL),
-    known("1006", FailureKind::Device, SKEL),
-    known("1007", FailureKind::Device, SSR),
-    known("1008", FailureKind::Runtime, "libraries of different QAIRT versions are mixed: take all of them from one version"),
-    known("1009", FailureKind::Device, SKEL),
-    known("1011", FailureKind::Device, SSR),
-    known("1100", FailureKind::Runtime, "run again with --log_level verbose and look at logcat"),
-    known(
-        "3110",
-        FailureKind::Model,
-        "an operation or its data types are not supported on this Hexagon version: quantize or convert the model differently",
-    ),
-    known("4000", FailureKind::Device, SKEL),
-    known("5000", FailureKind::Model, OTHER_CHIP),
-    known("5004", FailureKind::Model, OTHER_CHIP),
-    known("5005", FailureKind::Model, OTHER_CHIP),
-    known("5010", FailureKind::Usage, "a key of the backend configuration is not known to this version"),
-    known("6001", FailureKind::Runtime, SSR),
-    known("6022", FailureKind::Model, "the graph can not be prepared: the lines before name the operation"),
-    known("6031", FailureKind::Runtime, SSR),
-    known("8003", FailureKind::Device, "memory could not be mapped: push libcdsprpc's users with the right permissions, or free memory"),
-    known("14001", FailureKind::Device, SKEL),
-    known("14002", FailureKind::Device, "the NPU is not available to this user or is in use"),
-    known("0x80000406", FailureKind::Device, SKEL),
-    known("0x80000414", FailureKind::Device, SKEL),
-    known("0x80000416", FailureKind::Device, SKEL),
-    known("0x8000040d", FailureKind::Device, SSR),
-    known("0x80000442", FailureKind::Device, SSR),
-    known("0xffffffff", FailureKind::Device, SKEL),
-];
-
-/// What a code means, when it is a known one. A small hexadecimal code is looked up as the decimal one.
-pub fn explain(code: &str) -> Option<&'static Known> {
-    let lower = code.to_ascii_lowercase();
-    let decimal = lower.strip_prefix("0x").and_then(|hex| u32::from_str_radix(hex, 16).ok()).filter(|&value| value < 0x1_0000);
-    let lower = decimal.map_or(lower, |value| value.to_string());
-    KNOWN.iter().find(|entry| entry.code == lower)
-}
-
-/// The error code in a line that reports an error.
+/// The error code in a line that reports an error. One that means something wins over one that does not; the first of each sort.
 pub fn code_in(line: &str) -> Option<&str> {
-    let mut before = "";
-    let mut found = None;
-    let tokens = tokens(line);
-    for (place, &token) in tokens.iter().enumerate() {
-        let last = place + 1 == tokens.len();
-        let hexadecimal = token.strip_prefix("0x").or_else(|| token.strip_prefix("0X")).is_some_and(|hex| {
-            hex.len() <= 8 && u32::from_str_radix(hex, 16).is_ok_and(|value| value >= 0x8000_0000 || explain(token).is_some())
-        });
-        let number = token.strip_prefix('-').unwrap_or(token);
-        let decimal = !number.is_empty()
-            && number.len() <= 6
-            && number.bytes().all(|byte| byte.is_ascii_digit())
-            && number.bytes().any(|byte| byte != b'0');
-        let introduced = ["err", "error", "code", "status", "symbols", "statuscode"].iter().any(|word| before.eq_ignore_ascii_case(word));
-        let is_code = hexadecimal || (decimal && (introduced || (explain(token).is_some() && last)));
-        // A code that means something wins over one that does not; the first of each sort.
-        if is_code && found.is_none_or(|old| explain(old).is_none() && explain(token).is_some()) {
-            found = Some(token);
-        }
-        before = token;
-    }
-    found
-}
-
-/// The words and numbers of a line; a minus belongs to a number only behind a space, `=` or `:`.
-fn tokens(line: &str) -> Vec<&str> {
-    line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'))
-        .map(|token| {
-            if token.starts_with('-') && !token[1..].starts_with(|c: char| c.is_ascii_digit()) {
-                token.trim_start_matches('-')
-            } else {
-                token
-            }
-        })
-        .filter(|token| !token.is_empty())
-        .collect()
+    let numbers = numbers(line);
+    let unknown = |text: &str| !text.starts_with("0x") && text.bytes().any(|byte| matches!(byte, b'1'..=b'9'));
+    let known = numbers.iter().find(|number| TABLE.knows(number));
+    known.or_else(|| numbers.iter().find(|n| n.introduced && (n.is_remote() || unknown(n.text)))).map(|number| number.text)
 }
 
 const ERROR_MARKS: [&str; 17] = [
@@ -189,13 +106,22 @@ pub fn message(line: &str) -> String {
 
 /// The failure that these lines report: the first error line, then those with a code of their own, four at most. `None` without any.
 pub fn failure<'a>(lines: impl IntoIterator<Item = &'a str>) -> Option<Failure> {
+    failure_by(&TABLE, lines)
+}
+
+/// The same, explained by the table of another backend over QNN.
+pub fn failure_by<'a>(table: &Table, lines: impl IntoIterator<Item = &'a str>) -> Option<Failure> {
     let mut parts: Vec<String> = Vec::new();
     let mut codes: Vec<String> = Vec::new();
     let mut last = None;
+    let mut cause: Option<Found<'_>> = None;
     for line in lines.into_iter().filter(|line| is_error(line)) {
         let text = message(line);
         if text.is_empty() || parts.contains(&text) {
             continue;
+        }
+        if let Some(found) = table.find(line).filter(|found| cause.as_ref().is_none_or(|cause| found.rank < cause.rank)) {
+            cause = Some(found);
         }
         let code = code_in(line).map(str::to_ascii_lowercase);
         let fresh = code.is_some_and(|code| !codes.contains(&code) && (codes.push(code), true).1);
@@ -211,58 +137,8 @@ pub fn failure<'a>(lines: impl IntoIterator<Item = &'a str>) -> Option<Failure> 
     if parts.is_empty() {
         return None;
     }
-    let known = codes.iter().find_map(|code| explain(code));
-    let message = parts.join("; ");
-    let phrase = by_phrase(&message);
-    let kind = known.map(|known| known.kind).or(phrase.map(|(kind, _)| kind)).unwrap_or(FailureKind::Runtime);
-    let hint = known.map(|known| known.hint).or(phrase.map(|(_, hint)| hint)).map(str::to_owned);
-    Some(Failure { kind, message: shorten(&message), hint })
-}
-
-/// Failures that have words but no code.
-fn by_phrase(message: &str) -> Option<(FailureKind, &'static str)> {
-    let lower = message.to_ascii_lowercase();
-    let table: [(&[&str], FailureKind, &str); 10] = [
-        (
-            &["valid interface", "getqnninterface"],
-            FailureKind::Runtime,
-            "QNN libraries of another version are found first: put your own folder first in LD_LIBRARY_PATH and leave /vendor/lib64 out",
-        ),
-        (
-            &["context size was exceeded", "context limit", "context exceeded"],
-            FailureKind::Usage,
-            "prompt and answer do not fit the context: shorten them or use a bundle with a larger context",
-        ),
-        (
-            &["missing qnnhtp field", "unknown qnnhtp config key", "missing field", "dialog config", "invalid config", "key not found"],
-            FailureKind::Usage,
-            "the Genie configuration does not fit this Genie version: compare its keys with the version's own example",
-        ),
-        (
-            &["testsig", "sum function"],
-            FailureKind::Device,
-            "the unit test could not load its Skel library: point ADSP_LIBRARY_PATH at the folder with the Skel and Calculator libraries; this alone does not mean that the NPU is broken",
-        ),
-        (
-            &["context binary returned", "does not exist in this backend", "context from binary", "binary version"],
-            FailureKind::Model,
-            "the context binary was made for another backend, chip or QAIRT version: use the backend library that it was prepared for",
-        ),
-        (&["permission denied", "can't execute"], FailureKind::Infra, "chmod +x the program, and run it from /data/local/tmp"),
-        (
-            &["no such file", "not found", "cannot open shared object", "cannot link executable", "already exists"],
-            FailureKind::Infra,
-            "a file is missing or in the way on the device: push everything again into an empty folder",
-        ),
-        (
-            &["mandatory argument", "invalid argument", "unrecognized option", "unknown option", "unrecognized argument", "invalid --"],
-            FailureKind::Usage,
-            "an option is wrong or missing: see the tool's --help",
-        ),
-        (&["out of memory", "bad_alloc", "alloc"], FailureKind::Runtime, "not enough memory: use a smaller model or context"),
-        (&["skel", "transport", "remote symbols", "opensession"], FailureKind::Device, SKEL),
-    ];
-    table.into_iter().find(|(phrases, ..)| phrases.iter().any(|phrase| lower.contains(phrase))).map(|(_, kind, hint)| (kind, hint))
+    let message = shorten(&parts.join("; "));
+    Some(cause.map_or_else(|| Failure::new(FailureKind::Runtime, message.clone()), |cause| cause.failure(message.clone())))
 }
 
 /// A message short enough for a table.
@@ -279,4 +155,12 @@ pub fn crash(text: &str) -> Option<&str> {
         // An answer of a model may speak of a crash; the shell's line is a short one.
         line.len() < 120 && (lower.starts_with("aborted") || MARKS.iter().any(|mark| lower.contains(mark)))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_table_is_sound() {
+        assert_eq!(super::TABLE.problems(), Vec::<String>::new());
+    }
 }
