@@ -4,8 +4,10 @@ mod artifacts;
 mod capture;
 mod evaluate;
 pub mod events;
+mod exact;
 mod launch;
 mod prompts;
+mod prose;
 mod repetition;
 mod session;
 
