@@ -7,13 +7,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bench_backend_api::{Artifact, Failure, FailureKind, Recipe};
+use bench_backend_api::{Artifact, Failure, FailureKind, Recipe, Workload};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{
     events::Event,
-    prompts::{self, Prompts},
+    prompts::{self, PromptError, Prompts},
 };
 use crate::{
     prepare::{self, Made},
@@ -23,6 +23,9 @@ use crate::{
 
 /// The kind of recipe of a program that brings its own model.
 const NO_ARTIFACT: &str = "none";
+
+/// Name of the tokenizer in the work folder.
+const TOKENIZER: &str = "tokenizer.json";
 
 /// A cell that is ready to be launched.
 #[derive(Debug, Clone)]
@@ -44,50 +47,75 @@ pub struct Workshop<'a> {
     say: &'a dyn Fn(Event),
     made: BTreeMap<String, Result<Made, Failure>>,
     own: BTreeMap<(String, Vec<String>), Result<OwnFiles, Failure>>,
+    exact: BTreeMap<(String, u32), Result<(String, Prompts), Failure>>,
 }
 
 impl<'a> Workshop<'a> {
     /// A workshop for one plan; `say` hears what is made.
     pub fn new(cache: &'a Cache, plan: &'a Plan, say: &'a dyn Fn(Event)) -> Self {
-        Self { cache, plan, say, made: BTreeMap::new(), own: BTreeMap::new() }
+        Self { cache, plan, say, made: BTreeMap::new(), own: BTreeMap::new(), exact: BTreeMap::new() }
     }
 
     /// Everything that a cell needs, or the reason why it can't be had.
     pub fn ready(&mut self, planned: &PlannedCell) -> Result<ReadyCell, Failure> {
-        let (mut artifact, mut paths, key) = match planned.source.as_ref() {
+        let (mut artifact, mut paths, mut key) = match planned.source.as_ref() {
             Some(ArtifactSource::Files { root, config, files }) => {
                 let known = self.own.entry((root.clone(), files.clone()));
                 known.or_insert_with(|| own_files(Path::new(root), config.as_deref(), files)).clone()?
             }
-            Some(ArtifactSource::Recipe(recipe)) if recipe.kind != NO_ARTIFACT => {
+            Some(source @ ArtifactSource::Recipe(recipe)) if !brings_its_model(source) => {
                 let made = self.make(planned, recipe)?;
                 let paths = made.artifact.files.iter().map(|f| (f.clone(), made.folder.join(f))).collect();
                 (made.artifact, paths, Some(made.key))
             }
             _ => (Artifact::default(), BTreeMap::new(), None),
         };
-        let bare = paths.is_empty() && self.plan.verify.reference == Reference::None;
         let queries = self.plan.measure.warmup + self.plan.measure.queries;
-        let workload = planned.cell.workload;
-        let prompts = if bare {
-            let geometry = planned.cell.model.geometry.as_ref().ok_or_else(|| no_geometry(planned))?;
-            prompts::synthetic(geometry, self.plan.seed, workload.prompt_tokens(), queries)
-                .map_err(|e| Failure::new(FailureKind::Usage, format!("models.{}: {e}", planned.cell.model.name)))?
-        } else {
-            let text = self.make(planned, &self.text_recipe(planned, queries))?;
-            // Genie loads a tokenizer even when it is asked with token ids.
-            if !paths.contains_key("tokenizer.json") {
-                artifact.files.push("tokenizer.json".to_owned());
-                paths.insert("tokenizer.json".to_owned(), text.folder.join("tokenizer.json"));
+        let Workload::Generate { prompt_tokens, gen_tokens } = planned.cell.workload;
+        let geometry = planned.cell.model.geometry.as_ref();
+        let usage = |e: PromptError| Failure::new(FailureKind::Usage, format!("models.{}: {e}", planned.cell.model.name));
+        let (prompts, tokenizer) = match text_of(self.plan, planned) {
+            Text::Own(tokenizer) => {
+                let (hash, made) = self.exact(planned, tokenizer, queries)?;
+                // A run whose tokenizer was exchanged can't be resumed: its prompts would be others.
+                key = Some(key.map_or_else(|| format!("tokenizer-{hash}"), |key| format!("{key}-{hash}")));
+                (made, Some(PathBuf::from(tokenizer)))
             }
-            let mut prompts = prompts::from_artifact(&text.folder, workload.prompt_tokens(), workload.gen_tokens(), queries)
-                .map_err(|e| Failure::new(FailureKind::Infra, e.to_string()))?;
-            if self.plan.verify.reference == Reference::None {
-                prompts.reference = None;
+            Text::Made => {
+                let text = self.make(planned, &self.text_recipe(planned, queries))?;
+                let mut prompts = prompts::from_artifact(&text.folder, prompt_tokens, gen_tokens, queries)
+                    .map_err(|e| Failure::new(FailureKind::Infra, e.to_string()))?;
+                if self.plan.verify.reference == Reference::None {
+                    prompts.reference = None;
+                }
+                (prompts, Some(text.folder.join("tokenizer.json")))
             }
-            prompts
+            Text::Random => {
+                let geometry = geometry.ok_or_else(|| usage(PromptError::NoVocabulary)).map_err(no_prompts)?;
+                (prompts::synthetic(geometry, self.plan.seed, prompt_tokens, queries).map_err(usage).map_err(no_prompts)?, None)
+            }
         };
+        // Genie loads a tokenizer even when it is asked with token ids.
+        if let Some(path) = tokenizer.filter(|_| !paths.contains_key(TOKENIZER)) {
+            artifact.files.push(TOKENIZER.to_owned());
+            paths.insert(TOKENIZER.to_owned(), path);
+        }
         Ok(ReadyCell { artifact, paths, key, prompts })
+    }
+
+    /// Prompts made with a model's own tokenizer, and the tokenizer's hash; made once for all cells that share them.
+    fn exact(&mut self, planned: &PlannedCell, tokenizer: &str, queries: u32) -> Result<(String, Prompts), Failure> {
+        let model = &planned.cell.model;
+        let tokens = planned.cell.workload.prompt_tokens();
+        let seed = self.plan.seed;
+        let make = || {
+            let usage = |e: &dyn std::fmt::Display| Failure::new(FailureKind::Usage, format!("models.{}: {e}", model.name));
+            let prompts = prompts::exact(Path::new(tokenizer), model.geometry.as_ref(), seed, tokens, queries).map_err(|e| usage(&e))?;
+            let hash =
+                File::open(tokenizer).and_then(|mut file| content_hash(&mut file)).map_err(|e| usage(&format!("{tokenizer}: {e}")))?;
+            Ok((crate::hex(&hash[..8]), prompts))
+        };
+        self.exact.entry((model.name.clone(), tokens)).or_insert_with(make).clone()
     }
 
     /// One recipe for all prompt lengths that a model has with this number of generated tokens.
@@ -125,19 +153,48 @@ impl<'a> Workshop<'a> {
     }
 }
 
+/// Where a cell's prompts come from.
+#[derive(Debug, PartialEq, Eq)]
+enum Text<'a> {
+    /// The model's own tokenizer.
+    Own(&'a str),
+    /// The seed of a model that is made on the spot, with reference tokens.
+    Made,
+    /// Nobody names a tokenizer: random ids.
+    Random,
+}
+
+fn text_of<'a>(plan: &'a Plan, planned: &PlannedCell) -> Text<'a> {
+    let seeded = planned.cell.model.geometry.as_ref().is_some_and(|g| g.seed.is_some());
+    let bare = planned.source.as_ref().is_none_or(brings_its_model) && plan.verify.reference == Reference::None;
+    match plan.tokenizers.get(&planned.cell.model.name) {
+        Some(path) => Text::Own(path),
+        None if seeded && !bare => Text::Made,
+        None => Text::Random,
+    }
+}
+
+/// A program of the user that brings its own model.
+fn brings_its_model(source: &ArtifactSource) -> bool {
+    matches!(source, ArtifactSource::Recipe(recipe) if recipe.kind == NO_ARTIFACT)
+}
+
 fn no_geometry(planned: &PlannedCell) -> Failure {
-    let mut failure = Failure::new(
-        FailureKind::Usage,
-        format!("models.{}: without a geometry that has a `seed` this version can't make prompts", planned.cell.model.name),
-    );
-    failure.hint = Some("real models with their own tokenizer come with a later version".to_owned());
+    let name = &planned.cell.model.name;
+    Failure::new(FailureKind::Usage, format!("models.{name}: only a model whose `geometry` has a `seed` can be made"))
+}
+
+fn no_prompts(mut failure: Failure) -> Failure {
+    failure.hint = Some("name its tokenizer.json: `tokenizer = \"...\"` in its [models] section".to_owned());
     failure
 }
 
 /// Whether anything has to be made for a plan: an artifact, or prompts with their reference.
 pub fn needs_recipes(plan: &Plan) -> bool {
-    let made = |source: &ArtifactSource| !matches!(source, ArtifactSource::Recipe(recipe) if recipe.kind == NO_ARTIFACT);
-    plan.cells.iter().filter_map(|c| c.source.as_ref()).any(|source| made(source) || plan.verify.reference != Reference::None)
+    plan.cells.iter().any(|planned| {
+        let made = |source: &ArtifactSource| matches!(source, ArtifactSource::Recipe(_)) && !brings_its_model(source);
+        planned.source.as_ref().is_some_and(|source| made(source) || text_of(plan, planned) == Text::Made)
+    })
 }
 
 fn content_hash(file: &mut File) -> io::Result<[u8; 32]> {

@@ -4,9 +4,11 @@ mod artifacts;
 mod capture;
 mod evaluate;
 pub mod events;
+mod exact;
 mod launch;
 pub mod logs;
 mod prompts;
+mod prose;
 mod repetition;
 mod session;
 

@@ -1,4 +1,5 @@
-//! Prompts of exactly the asked number of tokens, different for each query of a launch (rule R3), and their reference tokens.
+//! Prompts of exactly the asked number of tokens, different for each query of a launch (rule R3), and their reference tokens. They come
+//! with a model that is made on the spot, or are made with a model's own tokenizer, or are random token ids where there is neither.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -6,6 +7,7 @@ use bench_backend_api::Geometry;
 use serde::Deserialize;
 use thiserror::Error;
 
+use super::exact::{Exact, ExactError};
 use crate::random::SplitMix64;
 
 /// Why there are no prompts.
@@ -25,11 +27,19 @@ pub enum PromptError {
     /// The vocabulary has nothing to make a prompt of.
     #[error("the vocabulary of {0} tokens has none beside BOS, EOS and PAD")]
     NoTokens(u32),
+    /// Nobody tells the vocabulary.
+    #[error("no `geometry` tells its `vocab`")]
+    NoVocabulary,
+    /// The model's own tokenizer.
+    #[error(transparent)]
+    Exact(#[from] ExactError),
 }
 
 #[derive(Debug, Deserialize)]
 struct Prompt {
     ids: Vec<u32>,
+    #[serde(default)]
+    text: Option<String>,
 }
 #[derive(Debug, Deserialize)]
 struct Answer {
@@ -41,6 +51,8 @@ struct Answer {
 pub struct Prompts {
     /// Token ids, BOS first, one list a query.
     pub ids: Vec<Vec<u32>>,
+    /// The same as text, without BOS; empty where the ids stand for none.
+    pub texts: Vec<String>,
     /// Greedy tokens of the float32 reference, one list a query.
     pub reference: Option<Vec<Vec<u32>>>,
 }
@@ -57,8 +69,8 @@ pub fn from_artifact(folder: &Path, tokens: u32, gen_tokens: u32, queries: u32) 
     let prompts = load::<Prompt>(folder, "prompts.json")?;
     let reference = load::<Answer>(folder, "reference.json")?;
     let pick = |n: usize| n >= queries as usize;
-    let ids: Vec<Vec<u32>> =
-        prompts.get(&tokens.to_string()).filter(|p| pick(p.len())).ok_or_else(missing)?.iter().map(|p| p.ids.clone()).collect();
+    let prompts = prompts.get(&tokens.to_string()).filter(|p| pick(p.len())).ok_or_else(missing)?;
+    let ids: Vec<Vec<u32>> = prompts.iter().map(|p| p.ids.clone()).collect();
     let answers: Vec<Vec<u32>> = reference
         .get(&tokens.to_string())
         .filter(|p| pick(p.len()))
@@ -70,31 +82,43 @@ pub fn from_artifact(folder: &Path, tokens: u32, gen_tokens: u32, queries: u32) 
         return Err(missing());
     }
     let queries = queries as usize;
-    Ok(Prompts { ids: ids.into_iter().take(queries).collect(), reference: Some(answers.into_iter().take(queries).collect()) })
+    let texts = prompts.iter().filter_map(|p| p.text.clone()).take(queries).collect();
+    Ok(Prompts { ids: ids.into_iter().take(queries).collect(), texts, reference: Some(answers.into_iter().take(queries).collect()) })
 }
 
-/// Prompts of seeded random tokens: for programs of the user that bring their own model, where there is nothing to agree with.
+/// Prompts of English text, made with the model's own `tokenizer.json`.
 ///
 /// # Errors
-/// A vocabulary without an ordinary token.
+/// A tokenizer that can't be used or is another model's, or a length that can't be met.
+pub fn exact(tokenizer: &Path, geometry: Option<&Geometry>, seed: u64, tokens: u32, queries: u32) -> Result<Prompts, PromptError> {
+    let exact = Exact::open(tokenizer, geometry.and_then(|g| g.bos), geometry.and_then(|g| g.vocab))?;
+    let (ids, texts) = exact.prompts(seed, tokens, queries)?.into_iter().map(|p| (p.ids, p.text)).unzip();
+    Ok(Prompts { ids, texts, reference: None })
+}
+
+/// Prompts of seeded random tokens: for models whose tokenizer nobody names, and programs of the user that bring their own model.
+///
+/// # Errors
+/// A vocabulary that is not told, or without an ordinary token.
 pub fn synthetic(geometry: &Geometry, seed: u64, tokens: u32, queries: u32) -> Result<Prompts, PromptError> {
     let mut random = SplitMix64::new(seed ^ (u64::from(tokens) << 32));
+    let vocab = geometry.vocab.ok_or(PromptError::NoVocabulary)?;
     let special = [geometry.bos, geometry.eos, geometry.pad];
-    if (0..geometry.vocab.min(special.len() as u32 + 1)).all(|id| special.contains(&id)) {
-        return Err(PromptError::NoTokens(geometry.vocab));
+    if (0..vocab.min(special.len() as u32 + 1)).all(|id| special.contains(&Some(id))) {
+        return Err(PromptError::NoTokens(vocab));
     }
     let mut one = |_| -> Vec<u32> {
-        let mut ids = vec![geometry.bos];
+        let mut ids = Vec::from_iter(geometry.bos);
         while ids.len() < tokens as usize {
-            let id = (random.next() % u64::from(geometry.vocab.max(8))) as u32;
-            if !special.contains(&id) && id < geometry.vocab {
+            let id = (random.next() % u64::from(vocab.max(8))) as u32;
+            if !special.contains(&Some(id)) && id < vocab {
                 ids.push(id);
             }
         }
         ids.truncate(tokens as usize);
         ids
     };
-    Ok(Prompts { ids: (0..queries).map(&mut one).collect(), reference: None })
+    Ok(Prompts { ids: (0..queries).map(&mut one).collect(), texts: Vec::new(), reference: None })
 }
 
 #[cfg(test)]
@@ -102,26 +126,7 @@ mod tests {
     use super::*;
 
     fn geometry() -> Geometry {
-        Geometry {
-            name: "t".into(),
-            layers: 1,
-            hidden: 8,
-            heads: 1,
-            kv_heads: 1,
-            head_dim: 8,
-            ffn: 8,
-            vocab: 64,
-            rope_theta: 1e4,
-            norm_eps: 1e-5,
-            tied_embeddings: false,
-            experts: 0,
-            lm_head_bits: 16,
-            embedding_bits: 16,
-            seed: Some(1),
-            bos: 0,
-            eos: 1,
-            pad: 2,
-        }
+        Geometry { name: "t".into(), vocab: Some(64), bos: Some(0), eos: Some(1), pad: Some(2), ..Geometry::default() }
     }
 
     const FIRST: [u32; 16] = [0, 41, 37, 39, 54, 28, 19, 29, 28, 50, 45, 11, 36, 4, 46, 51];
@@ -141,10 +146,13 @@ mod tests {
     #[test]
     fn a_vocabulary_of_special_tokens_alone_is_refused() {
         for vocab in [0, 1, 2, 3] {
-            let error = synthetic(&Geometry { vocab, ..geometry() }, 1, 16, 1).expect_err("no token");
+            let error = synthetic(&Geometry { vocab: Some(vocab), ..geometry() }, 1, 16, 1).expect_err("no token");
             assert_eq!(error.to_string(), format!("the vocabulary of {vocab} tokens has none beside BOS, EOS and PAD"));
         }
-        let prompts = synthetic(&Geometry { vocab: 4, ..geometry() }, 1, 4, 1).expect("one ordinary token");
+        let prompts = synthetic(&Geometry { vocab: Some(4), ..geometry() }, 1, 4, 1).expect("one ordinary token");
         assert_eq!(prompts.ids, [[0, 3, 3, 3]]);
+        let without_bos = Geometry { bos: None, eos: None, pad: None, vocab: Some(1), ..geometry() };
+        assert_eq!(synthetic(&without_bos, 1, 3, 1).expect("one token").ids, [[0, 0, 0]]);
+        assert!(matches!(synthetic(&Geometry::default(), 1, 3, 1), Err(PromptError::NoVocabulary)));
     }
 }

@@ -476,6 +476,7 @@ impl<D: Device> Session<'_, D> {
             cell: &planned.cell,
             pass,
             prompts: &ready.prompts.ids,
+            texts: &ready.prompts.texts,
             artifact: &ready.artifact,
             installed: setup.installed,
             device: setup.device.facts(),

@@ -26,7 +26,7 @@ pub struct Scenario {
     pub matrix: Matrix,
     /// How often and in which order.
     pub measure: Measure,
-    /// Seed of the order, and of the prompts of programs that bring their model.
+    /// Seed of the order, and of the prompts of models that are not made on the spot.
     pub seed: u64,
     /// What tokens are compared with.
     pub verify: Verify,
@@ -63,6 +63,8 @@ pub struct DeviceChoice {
 pub struct ModelSpec {
     /// The model as cells hold it.
     pub model: Model,
+    /// Absolute path of its own `tokenizer.json`.
+    pub tokenizer: Option<String>,
 }
 
 /// An artifact that was made beforehand, and the cells it is for.

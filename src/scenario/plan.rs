@@ -1,5 +1,7 @@
 //! The plan: every cell with its artifact or the reason why it is skipped, and all that a run needs to repeat or resume it.
 
+use std::collections::BTreeMap;
+
 use bench_backend_api::{Axis, Backend, Cell, DeviceFacts, Quant, Recipe};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,7 +24,7 @@ pub struct Plan {
     pub format_version: u32,
     /// Name of the scenario.
     pub name: String,
-    /// Seed of the order, and of the prompts of programs that bring their model.
+    /// Seed of the order, and of the prompts of models that are not made on the spot.
     pub seed: u64,
     /// SHA-256 of the scenario file, in hex.
     pub scenario_sha256: String,
@@ -37,6 +39,9 @@ pub struct Plan {
     /// Programs of the user.
     #[serde(default)]
     pub commands: Vec<Command>,
+    /// Absolute path of the `tokenizer.json` of each model that has its own.
+    #[serde(default)]
+    pub tokenizers: BTreeMap<String, String>,
     /// The cells in the order of the matrix.
     #[serde(default)]
     pub cells: Vec<PlannedCell>,
@@ -97,6 +102,7 @@ impl Scenario {
             verify: self.verify.clone(),
             telemetry_rate_hz: self.telemetry_rate_hz,
             commands: self.commands.clone(),
+            tokenizers: self.models.iter().filter_map(|(name, spec)| Some((name.clone(), spec.tokenizer.clone()?))).collect(),
             cells: cells.collect(),
         }
     }

@@ -80,7 +80,6 @@ pub struct Device {
 /// A model, as its artifacts were built.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-#[expect(dead_code, reason = "the walk refuses some keys: they are here for the schema")]
 pub struct Model {
     /// Context length that the artifacts were built for, in tokens.
     #[schemars(required, range(min = 1))]
@@ -88,11 +87,10 @@ pub struct Model {
     /// Tokens that one run of the prefill graph takes, called AR (default: 128, or the context if that is shorter).
     #[schemars(range(min = 1))]
     pub chunk: Option<At<u32>>,
-    /// TOML file with the model's shape: layers, hidden, heads. Needed to make prompts, and artifacts on the spot.
+    /// TOML file with the model's shape: layers, hidden, heads. With a `seed` in it, `bench` makes prompts and artifacts on the spot.
     pub geometry: Option<At<String>>,
-    /// The model's `tokenizer.json`. Not carried out by this version.
-    #[schemars(extend("x-refused" = "real models with their own tokenizer come with a later version"))]
-    pub tokenizer: Option<Refused>,
+    /// The `tokenizer.json` of a model of your own: prompts are English text of exactly the asked number of its tokens.
+    pub tokenizer: Option<At<String>>,
 }
 
 /// Files that were made for a model beforehand, and the cells they are for.
@@ -244,8 +242,7 @@ pub struct Measure {
     pub repetitions: Option<At<Repetitions>>,
     /// Order of the launches (default `interleaved`).
     pub order: Option<Order>,
-    /// Seed of the shuffled order, and of the prompts of your own programs that bring their model (default 1). All other prompts come
-    /// from the geometry's seed.
+    /// Seed of the shuffled order and of the prompts (default 1); those of a model that is made on the spot come from its own seed.
     #[schemars(range(min = 0, max = i64::MAX))]
     pub seed: Option<At<u64>>,
     /// Longest time of one launch, for instance `90s` (default `10m`).

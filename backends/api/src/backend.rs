@@ -188,6 +188,8 @@ pub struct Launch<'a> {
     pub pass: Pass,
     /// Token ids of each query's prompt, BOS first; the first query is discarded.
     pub prompts: &'a [Vec<u32>],
+    /// The same prompts as text, without BOS, for tools that take text only; empty when they are token ids and nothing else.
+    pub texts: &'a [String],
     /// The artifact.
     pub artifact: &'a Artifact,
     /// What is installed.

@@ -88,29 +88,29 @@ impl fmt::Display for Setting {
     }
 }
 
-/// Shape of a decoder, from the scenario's geometry file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Shape of a decoder, from the scenario's geometry file. One with a `seed` is whole; of a real model the file tells what is known.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Geometry {
     /// Name of the geometry, for instance `tiny-llama`.
     pub name: String,
     /// Number of transformer blocks.
-    pub layers: u32,
+    pub layers: Option<u32>,
     /// Width of the residual stream.
-    pub hidden: u32,
+    pub hidden: Option<u32>,
     /// Query heads.
-    pub heads: u32,
+    pub heads: Option<u32>,
     /// Key-value heads.
-    pub kv_heads: u32,
+    pub kv_heads: Option<u32>,
     /// Width of a head.
-    pub head_dim: u32,
+    pub head_dim: Option<u32>,
     /// Width of the feed-forward layer.
-    pub ffn: u32,
+    pub ffn: Option<u32>,
     /// Vocabulary size, in tokens.
-    pub vocab: u32,
+    pub vocab: Option<u32>,
     /// Base of the rotary embedding.
-    pub rope_theta: f64,
+    pub rope_theta: Option<f64>,
     /// Epsilon of RMSNorm.
-    pub norm_eps: f64,
+    pub norm_eps: Option<f64>,
     /// The LM head is the embedding table.
     pub tied_embeddings: bool,
     /// Experts of a mixture, 0 for a dense model.
@@ -121,12 +121,12 @@ pub struct Geometry {
     pub embedding_bits: u32,
     /// Seed of the synthetic weights, if the model is made on the spot.
     pub seed: Option<u64>,
-    /// Token that begins a text.
-    pub bos: u32,
+    /// Token that begins every text; `None` for a model without one.
+    pub bos: Option<u32>,
     /// Token that ends a text.
-    pub eos: u32,
+    pub eos: Option<u32>,
     /// Token that fills a chunk.
-    pub pad: u32,
+    pub pad: Option<u32>,
 }
 
 /// The model of a cell: what the artifacts were built for.

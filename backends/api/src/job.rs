@@ -15,11 +15,12 @@ pub const JOB_FILE: &str = "job.json";
 
 /// The job of a launch: model, prompts, unit, threads and performance profile as asked. The adapter adds files, runtime and options.
 ///
-/// Fails for a model without a geometry: a runner has to know the shape of the KV cache.
+/// Fails for a model whose vocabulary nobody tells: token ids mean nothing without it.
 pub fn job(launch: &Launch<'_>) -> Result<Job, Failure> {
     let model = &launch.cell.model;
-    let Some(g) = &model.geometry else {
-        let message = format!("models.{}: no geometry, so that the runner does not know its shape", model.name);
+    let known = model.geometry.as_ref().and_then(|g| Some((g, g.vocab?)));
+    let Some((g, vocab)) = known else {
+        let message = format!("models.{}: no geometry that tells `vocab`, which the runner has to know", model.name);
         return Err(Failure::new(FailureKind::Usage, message));
     };
     let gen_tokens = launch.cell.workload.gen_tokens();
@@ -35,13 +36,13 @@ pub fn job(launch: &Launch<'_>) -> Result<Job, Failure> {
         model: Model {
             context: model.context,
             chunk: model.chunk,
-            vocab: g.vocab,
+            vocab,
             layers: g.layers,
             kv_heads: g.kv_heads,
             head_dim: g.head_dim,
             rope_theta: g.rope_theta,
-            bos: Some(g.bos),
-            pad: Some(g.pad),
+            bos: g.bos,
+            pad: g.pad,
             files: BTreeMap::new(),
         },
         runtime: BTreeMap::new(),

@@ -43,7 +43,7 @@ fn config(launch: &Launch<'_>) -> Result<Value, Failure> {
             "tokenizer": {"version": 1, "path": "tokenizer.json"},
             "engine": {"version": 1, "n-threads": threads,
                 "backend": {"version": 1, "type": "QnnHtp", "QnnHtp": {"version": 1, "use-mmap": false, "spill-fill-bufsize": 0,
-                    "mmap-budget": 0, "poll": false, "cpu-mask": "0x3", "kv-dim": g.head_dim, "pos-id-dim": g.head_dim / 2,
+                    "mmap-budget": 0, "poll": false, "cpu-mask": "0x3", "kv-dim": g.head_dim, "pos-id-dim": g.head_dim.map(|d| d / 2),
                     "allow-async-init": false, "rope-theta": g.rope_theta}},
                 "model": {"version": 1, "type": "binary", "binary": {"version": 1}}}}})
     });
@@ -248,6 +248,7 @@ mod tests {
             cell: &cell,
             pass: bench_backend_api::Pass::Measure,
             prompts: &[],
+            texts: &[],
             artifact: &artifact,
             installed: &installed,
             device: &device,

@@ -33,11 +33,14 @@ JOB = {
     "profile": str, "options": dict,
 }
 MODEL = {
-    "context": int, "chunk": int, "vocab": int, "layers": int, "kv_heads": int, "head_dim": int, "rope_theta": float, "bos": (int, None),
-    "pad": (int, None), "files": dict,
+    "context": int, "chunk": int, "vocab": int, "layers": (int, None), "kv_heads": (int, None), "head_dim": (int, None),
+    "rope_theta": (float, None), "bos": (int, None), "pad": (int, None), "files": dict,
 }
 QUERY = {"query": int, "ids": list, "gen_tokens": int}
-DEFAULTS = {"runtime": {}, "threads": None, "unit": None, "perf_profile": None, "profile": "off", "options": {}, "bos": None, "pad": None}
+DEFAULTS = {
+    "runtime": {}, "threads": None, "unit": None, "perf_profile": None, "profile": "off", "options": {}, "layers": None, "kv_heads": None,
+    "head_dim": None, "rope_theta": None, "bos": None, "pad": None,
+}
 
 
 class Failure(Exception):

@@ -51,14 +51,18 @@ pub struct Model {
     pub chunk: u32,
     /// Tokens in the vocabulary.
     pub vocab: u32,
-    /// Decoder layers.
-    pub layers: u32,
+    /// Decoder layers. This and the three after it are `None` where nobody told: only a runner that keeps the KV cache itself needs them.
+    #[serde(default)]
+    pub layers: Option<u32>,
     /// Heads of the KV cache.
-    pub kv_heads: u32,
+    #[serde(default)]
+    pub kv_heads: Option<u32>,
     /// Elements of one head.
-    pub head_dim: u32,
+    #[serde(default)]
+    pub head_dim: Option<u32>,
     /// The base of the rotary embedding.
-    pub rope_theta: f64,
+    #[serde(default)]
+    pub rope_theta: Option<f64>,
     /// The token that starts every prompt; `None` for a model without one.
     #[serde(default)]
     pub bos: Option<u32>,
@@ -157,14 +161,14 @@ impl Job {
         }
         let m = &self.model;
         for (name, n) in [
-            ("context", m.context),
-            ("chunk", m.chunk),
-            ("vocab", m.vocab),
+            ("context", Some(m.context)),
+            ("chunk", Some(m.chunk)),
+            ("vocab", Some(m.vocab)),
             ("layers", m.layers),
             ("kv_heads", m.kv_heads),
             ("head_dim", m.head_dim),
         ] {
-            if n == 0 {
+            if n == Some(0) {
                 return fail(format!("model.{name} is 0"));
             }
         }

@@ -43,10 +43,8 @@ impl Context<'_> {
         }
         if let Some(model) = &wire.model {
             self.model(model, models);
-            let known = models.get(&model.value).and_then(Option::as_ref);
-            if known.is_some_and(|m| m.model.geometry.as_ref().and_then(|g| g.seed).is_none()) {
-                let message = format!("{} has no `geometry` with a `seed`: this version can't make prompts for it", show(&model.value));
-                self.out.error(model.span(), message, "real models with their own tokenizer come with a later version".to_owned());
+            if let Some(spec) = models.get(&model.value).and_then(Option::as_ref) {
+                self.prompts(model, spec);
             }
         }
         for axis in Axis::ALL {
@@ -69,6 +67,24 @@ impl Context<'_> {
             source,
             span: at.span,
         })
+    }
+
+    /// Prompts come from the model's own tokenizer, or from the seed of one that is made on the spot. Without either they are random
+    /// token ids of its vocabulary, which is enough for engines that take ids.
+    fn prompts(&mut self, model: &At<String>, spec: &ModelSpec) {
+        let geometry = spec.model.geometry.as_ref();
+        if spec.tokenizer.is_some() || geometry.is_some_and(|g| g.seed.is_some()) {
+            return;
+        }
+        let help = format!("add `tokenizer = \"path/to/tokenizer.json\"` to [models.{}]", spec.model.name);
+        if geometry.is_some_and(|g| g.vocab.is_some()) {
+            let message = format!("{} has no `tokenizer`: its prompts will be random token ids, and no text", show(&model.value));
+            self.out.warning(model.span(), message, help);
+        } else {
+            let message =
+                format!("{} has no `tokenizer`, and no `geometry` that tells `vocab`: no prompts can be made for it", show(&model.value));
+            self.out.error(model.span(), message, help);
+        }
     }
 
     /// Adds the files that a glob matches.

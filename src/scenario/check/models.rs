@@ -41,9 +41,14 @@ impl Context<'_> {
                 Err(problem) => self.out.error(file.span(), format!("{} {}", show(&file.value), problem.message), problem.help),
             }
         }
+        let tokenizer = wire.tokenizer.as_ref().and_then(|file| self.existing(file)?.to_str().map(str::to_owned));
+        if let Some(file) = wire.tokenizer.as_ref().filter(|_| shape.as_ref().is_some_and(|g| g.seed.is_some())) {
+            let help = "a model that is made on the spot comes with a tokenizer: take out this key, or the geometry's `seed`".to_owned();
+            self.out.error(file.span(), "`tokenizer` is for models of your own, and this one's geometry has a `seed`", help);
+        }
         let context = wire.context?.value;
         let chunk = wire.chunk.map_or(DEFAULT_CHUNK.min(context), |c| c.value);
-        Some(ModelSpec { model: Model { name: name.value.clone(), context, chunk, geometry: shape } })
+        Some(ModelSpec { model: Model { name: name.value.clone(), context, chunk, geometry: shape }, tokenizer })
     }
 
     /// The absolute path of a file that the scenario names, if it is there.

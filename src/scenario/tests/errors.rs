@@ -47,7 +47,7 @@ fn keys_types_and_words() {
         ),
         (
             with("[measure]\n", "[measure]\nseed = 99999999999999999999\n"),
-            "14:8 `seed` must be at most 9223372036854776000 / Seed of the shuffled order, and of the prompts of your own programs that bring their model (default 1). All other prompts come from the geometry's seed.",
+            "14:8 `seed` must be at most 9223372036854776000 / Seed of the shuffled order and of the prompts (default 1); those of a model that is made on the spot come from its own seed.",
         ),
         (
             with("local = true", "local = \"yes\""),
@@ -163,10 +163,6 @@ fn what_this_version_does_not_carry_out_is_refused() {
     }
     let expected = "16:1 [[require]] is not carried out by this version / take it out: a scenario's wish is refused rather than ignored";
     assert_eq!(only(&format!("{GOOD}\n[[require]]\nmetric = \"ttft\"\n[[require]]\nmetric = \"power\"\n")), expected);
-    assert_eq!(
-        only(&with("chunk = 32", "tokenizer = \"t.json\"")),
-        "6:13 `tokenizer` is not carried out by this version: real models with their own tokenizer come with a later version / take it out: a scenario's wish is refused rather than ignored"
-    );
 }
 
 #[test]
@@ -249,8 +245,49 @@ fn artifacts_need_their_files() {
     );
     assert_eq!(
         only(&artifact("files = \"Cargo.toml\"").replace(GEOMETRY, "chunk = 32")),
-        "16:9 `tiny` has no `geometry` with a `seed`: this version can't make prompts for it / real models with their own tokenizer come with a later version"
+        "16:9 `tiny` has no `tokenizer`, and no `geometry` that tells `vocab`: no prompts can be made for it / add `tokenizer = \"path/to/tokenizer.json\"` to [models.tiny]"
     );
+}
+
+#[test]
+fn a_real_model_needs_a_tokenizer_and_only_what_is_known_of_its_shape() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).expect("written");
+    write("g.toml", "name = \"real\"\nhead-dim = 64\nvocab = 128256\n");
+    write("tokenizer.json", "{}");
+    write("m.bin", "");
+    let artifact = "[[artifact]]\nmodel = \"tiny\"\nquant = \"w4a16\"\nbackend = \"alpha\"\nfiles = \"m.bin\"\n";
+    let text = |keys: &str| with("chunk = 32", keys) + artifact;
+    let warned = |keys: &str| check_in(dir.path(), &text(keys)).expect("no error").warnings.problems.iter().map(line).collect::<Vec<_>>();
+
+    let scenario = check_in(dir.path(), &text("geometry = \"g.toml\"\ntokenizer = \"./tokenizer.json\"")).expect("a scenario");
+    assert!(scenario.warnings.is_empty(), "{}", scenario.warnings);
+    let geometry = scenario.models["tiny"].model.geometry.as_ref().expect("a geometry");
+    assert_eq!((geometry.head_dim, geometry.vocab, geometry.layers, geometry.bos), (Some(64), Some(128_256), None, None));
+    let plan = scenario.plan(&super::BACKENDS, &super::fake::device());
+    assert_eq!(plan.tokenizers["tiny"], dir.path().join("tokenizer.json").display().to_string());
+    let stored = super::super::Plan::from_toml(&plan.to_toml().expect("toml")).expect("a plan");
+    assert_eq!(stored, plan);
+    assert_eq!(
+        warned("geometry = \"g.toml\""),
+        [
+            "16:9 `tiny` has no `tokenizer`: its prompts will be random token ids, and no text / add `tokenizer = \"path/to/tokenizer.json\"` to [models.tiny]"
+        ]
+    );
+    assert!(warned("tokenizer = \"tokenizer.json\"").is_empty());
+
+    write(
+        "g.toml",
+        "name = \"made\"\nvocab = 512\nseed = 1\nlayers = 2\nhidden = 8\nheads = 1\nkv-heads = 1\nhead-dim = 8\nffn = 8\nnorm-eps = 1e-5\nbos = 0\neos = 1\n",
+    );
+    let made = check_in(dir.path(), &text("geometry = \"g.toml\"\ntokenizer = \"tokenizer.json\"")).expect_err("incomplete").problems;
+    assert_eq!(
+        line(&made[0]),
+        "3:8 a model with a `seed` needs `rope-theta`, `pad` / `seed` makes the model on the spot; for a model of your own leave `seed` out"
+    );
+    write("g.toml", &std::fs::read_to_string("scenarios/models/tiny-llama.toml").expect("shipped"));
+    let both = check_in(dir.path(), &text("geometry = \"g.toml\"\ntokenizer = \"tokenizer.json\"")).expect_err("both").problems;
+    assert!(line(&both[0]).starts_with("7:13 `tokenizer` is for models of your own, and this one's geometry has a `seed`"), "{both:?}");
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn installed(without: Option<&Need>) -> Installed {
 
 fn with_launch<T>(cell: &Cell, pass: Pass, installed: &Installed, os: &str, then: impl FnOnce(&Launch<'_>) -> T) -> T {
     let (artifact, device) = (artifact(), device(os));
-    then(&Launch { cell, pass, prompts: &[], artifact: &artifact, installed, device: &device })
+    then(&Launch { cell, pass, prompts: &[], texts: &[], artifact: &artifact, installed, device: &device })
 }
 
 fn paths() -> Paths {
@@ -114,7 +114,15 @@ fn binaries_of_another_chip_are_refused() {
     for (arch, fits) in [(75, true), (79, false)] {
         let mut artifact = artifact();
         artifact.meta["htp_arch"] = json!(arch);
-        let launch = Launch { cell: &cell, pass: Pass::Measure, prompts: &[], artifact: &artifact, installed: &installed, device: &device };
+        let launch = Launch {
+            cell: &cell,
+            pass: Pass::Measure,
+            prompts: &[],
+            texts: &[],
+            artifact: &artifact,
+            installed: &installed,
+            device: &device,
+        };
         match Qnn.stage(&launch) {
             Ok(_) => assert!(fits, "v{arch} was taken"),
             Err(e) => assert!(!fits && e.kind == FailureKind::Model && e.message.contains("v79") && e.message.contains("v75"), "{e}"),

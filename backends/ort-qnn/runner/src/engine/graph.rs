@@ -58,7 +58,12 @@ impl Graph {
     }
 
     fn build(session: Session, model: &Model, meta: &Meta, encodings: &Encodings) -> Result<Self, Failure> {
-        let [context, vocab, heads, head_dim] = [model.context, model.vocab, model.kv_heads, model.head_dim].map(|n| n as usize);
+        let (Some(depth), Some(heads), Some(head_dim), Some(theta)) = (model.layers, model.kv_heads, model.head_dim, model.rope_theta)
+        else {
+            let needed = "layers, kv_heads, head_dim and rope_theta";
+            return Err(Failure::usage(format!("the job does not tell all of the model's {needed}: add them to the geometry")));
+        };
+        let [context, vocab, heads, head_dim] = [model.context, model.vocab, heads, head_dim].map(|n| n as usize);
         let ids = Port::input(&session, "input_ids")?;
         let ar = ids.shape.iter().product::<usize>();
         if ids.element != TensorElementType::Int32 || ar == 0 || ar >= context {
@@ -80,7 +85,7 @@ impl Graph {
                 .map_err(Failure::model)
         };
 
-        let real = rope(context, head_dim, model.rope_theta);
+        let real = rope(context, head_dim, theta);
         let mut rope = Vec::new();
         let mut tables = Vec::new();
         for (name, real) in [("position_ids_cos", real.0), ("position_ids_sin", real.1)] {
@@ -93,7 +98,7 @@ impl Graph {
         }
 
         let mut layers = Vec::new();
-        for layer in 0..model.layers {
+        for layer in 0..depth {
             let key_in = Port::input(&session, &format!("past_key_{layer}_in"))?.expect(&[heads, 1, head_dim, capacity])?;
             let value_in = Port::input(&session, &format!("past_value_{layer}_in"))?.expect(&[heads, 1, capacity, head_dim])?;
             let key_out = Port::output(&session, &format!("past_key_{layer}_out"))?.expect(&[heads, 1, head_dim, ar])?;
@@ -109,7 +114,7 @@ impl Graph {
         }
         let extra = session.inputs().len().saturating_sub(4 + 2 * layers.len());
         if extra > 0 {
-            return Err(Failure::model(format!("{extra} inputs too many: not the {} layers of the job", model.layers)));
+            return Err(Failure::model(format!("{extra} inputs too many: not the {depth} layers of the job")));
         }
         Ok(Self {
             ar,
