@@ -23,7 +23,7 @@
 pub mod connect;
 mod device;
 mod error;
-mod facts;
+pub mod facts;
 pub mod protocol;
 pub mod remote;
 mod run;
