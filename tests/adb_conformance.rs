@@ -16,13 +16,14 @@ use std::{
 };
 
 use bench::device::{
-    Device,
+    Device, Stated,
     adb::{
-        Adb, AdbError, Address, Options, Server,
+        Adb, AdbError, Address, Facts, Options, Server,
         remote::{Patience, Remote},
         shell::{Limits, line},
         sync::Over,
     },
+    identify,
     local::Local,
 };
 use bench_agent::spec::{Done, Reason, Spec};
@@ -439,17 +440,46 @@ async fn what_is_there_is_not_sent_again() {
     assert_eq!(stage(&open().await).await, (0, hash));
 }
 
+/// Battery and clocks are what the phone's /sys was dressed with; Android's services it does not have.
+fn state_of_the_phone(said: &Facts) {
+    let battery = said.battery.as_ref().unwrap();
+    assert!(battery.level_percent.is_some() && battery.status.is_some() && battery.source == "sysfs", "{battery:?}");
+    assert!(
+        (20.0..60.0).contains(&battery.temperature_c.unwrap()) && (3000.0..5000.0).contains(&battery.voltage_mv.unwrap()),
+        "{battery:?}"
+    );
+    assert!(battery.current_ma.unwrap().abs() < 10_000.0 && !battery.current_unit_inferred, "{battery:?}");
+    assert!(said.cpu.iter().all(|p| p.governor.as_deref() == Some("walt") && p.hardware_max_khz.unwrap() > 1_000_000), "{:?}", said.cpu);
+    assert!(!said.cpu.is_empty() && said.memory_available_mb.unwrap() < said.memory_mb.unwrap());
+    assert_eq!((said.thermal, said.screen.on(), said.airplane), (None, None, None));
+    assert_eq!(said.build_type.as_deref(), Some("user"));
+    let launch = &said.launch;
+    assert!(
+        launch.nice.is_some() && launch.oom_score_adj.is_some() && launch.affinity.is_some() && !launch.cgroup.is_empty(),
+        "{launch:?}"
+    );
+    assert!(said.dsp.firmware.value().is_none(), "{:?}", said.dsp.firmware);
+    let json = serde_json::to_string(said).unwrap();
+    assert!(json.len() < 20_000, "{json}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_phone_says_what_it_is() {
     let Some(lab) = Lab::start().await else { return };
     let device = open(&lab).await;
     let said = device.said();
     assert_eq!(said.model.as_deref(), Some("bench test phone"));
-    let soc = said.soc.as_ref().unwrap();
+    let soc = said.soc().unwrap();
     assert_eq!((soc.value.as_str(), soc.source), ("SM8650", "ro.soc.model"));
     assert_eq!((said.android.as_deref(), said.sdk, said.uid), (Some("14"), Some(34), Some(2000)));
     assert!(said.memory_mb.unwrap() > 500 && said.storage_free_mb.unwrap() > 100 && said.boot_id.is_some() && said.kernel.is_some());
     assert_eq!(said.arch.as_deref(), Some("x86_64"));
+    let chip = identify(&said.chip, &Stated::default());
+    assert_eq!(
+        (chip.part.as_deref(), chip.soc_model, chip.htp_arch, chip.source),
+        (Some("SM8650"), Some(57), Some(75), Some("ro.soc.model"))
+    );
+    state_of_the_phone(said);
     let features = lab.server.features(&lab.phone.address).await.unwrap();
     assert!(features.contains("shell_v2") && features.contains("stat_v2"), "{features:?}");
     let unknown = Remote::new(lab.server.clone(), "no such serial:1", PATIENCE);

@@ -3,9 +3,12 @@
 
 pub mod adb;
 mod facts;
+mod identify;
 pub mod local;
+pub mod soc;
 
 pub use facts::{local as local_facts, phone as phone_facts};
+pub use identify::{Identified, Stated, identify};
 
 use std::{io, path::Path, path::PathBuf};
 

@@ -20,7 +20,6 @@ mod plan;
 mod problem;
 mod render;
 mod schema;
-mod soc;
 mod source;
 mod suggest;
 mod value;
@@ -29,6 +28,8 @@ mod wire;
 
 #[cfg(test)]
 mod tests;
+
+use crate::device::soc;
 
 pub use checked::{ArtifactSource, ArtifactSpec, DeviceChoice, Matrix, Measure, ModelSpec, Order, Profile, Reference, Scenario, Verify};
 pub use command::Command;
@@ -40,4 +41,4 @@ pub use order::{Scheduled, schedule};
 pub use plan::{FORMAT_VERSION, Plan, PlanError, PlannedCell};
 pub use problem::{Problem, Problems, Severity};
 pub use schema::schema;
-pub use soc::{Soc, catalogue, find as find_soc};
+pub use soc::find as find_soc;

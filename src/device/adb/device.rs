@@ -241,7 +241,7 @@ fn device_facts(serial: &str, said: &Facts, options: &Options) -> DeviceFacts {
         class: options.class.unwrap_or(found),
         os: if said.android.is_some() { "android" } else { "linux" }.to_owned(),
         arch,
-        cpu: said.soc.as_ref().map(|s| s.value.clone()),
+        cpu: said.soc().map(|s| s.value.clone()),
         cores: said.cores,
         memory_mb: said.memory_mb,
         kernel: said.kernel.clone(),

@@ -23,7 +23,7 @@
 pub mod connect;
 mod device;
 mod error;
-mod facts;
+pub mod facts;
 mod lock;
 pub mod protocol;
 pub mod remote;

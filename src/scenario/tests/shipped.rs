@@ -1,7 +1,7 @@
 //! The files under `scenarios/`.
 
 use super::{
-    super::{catalogue, find_soc, load, schema},
+    super::{load, schema},
     fake::Fake,
     *,
 };
@@ -30,12 +30,4 @@ fn the_first_scenario_is_good() {
     assert_eq!((geometry.layers, geometry.hidden, geometry.vocab, geometry.seed), (Some(2), Some(128), Some(512), Some(1)));
     let minutes = super::super::estimate(&plan, &super::super::Assumptions::default()).expected.as_secs_f64() / 60.0;
     assert!((1.0..8.0).contains(&minutes), "{minutes}");
-}
-
-#[test]
-fn the_catalogue() {
-    assert_eq!(catalogue().len(), 5, "a file that can't be read is left out");
-    let facts: Vec<_> = catalogue().iter().map(|s| (s.soc.as_str(), s.soc_model, s.htp_arch, s.vtcm_mb)).collect();
-    assert_eq!(facts, [("SM8450", 36, 69, 8), ("SM8550", 43, 73, 8), ("SM8650", 57, 75, 8), ("SM8750", 69, 79, 8), ("SM8850", 87, 81, 8)]);
-    assert!(find_soc("sm8650").is_some() && find_soc("SM9999").is_none());
 }
