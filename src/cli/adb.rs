@@ -5,13 +5,14 @@ use bench_backend_api::DeviceFacts;
 use super::exit::{Code, Failed};
 use crate::{
     device::{
-        Device,
+        Device, Identified, Stated,
         adb::{
             Adb, Address, Facts, Options,
             select::{self, Seen, SelectError, Survey},
         },
+        identify,
     },
-    scenario::{DeviceChoice, Soc, find_soc},
+    scenario::{DeviceChoice, find_soc},
 };
 
 /// Where the adb servers are.
@@ -53,8 +54,11 @@ impl Servers {
             let mut devices = Vec::new();
             for seen in survey.by_serial(&choice.serial).await.map_err(unavailable)? {
                 let adb = open(seen).await.map_err(unavailable)?;
-                let (soc_model, htp_arch) = chip(choice, adb.said()).map_err(|words| failed(format!("{}: {words}", adb.facts().name)))?;
-                devices.push(adb.with_chip(soc_model, htp_arch));
+                let chip = chip(choice, adb.said());
+                if let Some(words) = other_chip(choice, &chip) {
+                    return Err(failed(format!("{}: {words}", adb.facts().name)));
+                }
+                devices.push(adb.with_chip(chip));
             }
             return Ok(devices);
         }
@@ -63,10 +67,13 @@ impl Servers {
         for seen in survey.usable().map_err(unavailable)? {
             let serial = seen.listed.serial.clone();
             match open(seen).await {
-                Ok(adb) => match chip(choice, adb.said()) {
-                    Ok((soc_model, htp_arch)) => matching.push((serial, adb.with_chip(soc_model, htp_arch))),
-                    Err(words) => others.push(format!("{serial}: {words}")),
-                },
+                Ok(adb) => {
+                    let chip = chip(choice, adb.said());
+                    match other_chip(choice, &chip) {
+                        None => matching.push((serial, adb.with_chip(chip))),
+                        Some(words) => others.push(format!("{serial}: {words}")),
+                    }
+                }
                 Err(e) => others.push(format!("{serial}: {e}")),
             }
         }
@@ -89,34 +96,37 @@ fn unavailable(error: SelectError) -> anyhow::Error {
     failed(error.to_string())
 }
 
-/// The catalogue's entry of what a device says it is.
-pub fn identified(said: &Facts) -> Option<&'static Soc> {
-    said.soc.as_ref().and_then(|known| find_soc(&known.value))
+/// The chip of a device: what it says, the catalogue and what the scenario states.
+pub fn chip(choice: &DeviceChoice, said: &Facts) -> Identified {
+    let stated = |n: u32| Some(n).filter(|n| *n > 0);
+    let part = Some(choice.soc.clone()).filter(|s| !s.is_empty());
+    identify(&said.chip, &Stated { part, soc_model: stated(choice.soc_model), htp_arch: stated(choice.htp_arch), vtcm_mb: choice.vtcm_mb })
 }
 
-/// QNN's number and Hexagon architecture of a device: what the scenario states, if the device does not contradict it; else what the
-/// catalogue has for what the device says; else 0, which every NPU backend refuses in its own words.
-fn chip(choice: &DeviceChoice, said: &Facts) -> Result<(u32, u32), String> {
-    let found = identified(said);
-    if let Some(found) = found
-        && !choice.soc.is_empty()
-        && !found.soc.eq_ignore_ascii_case(&choice.soc)
-    {
-        return Err(format!("it says that it is {} ({}), the scenario is for {}", found.soc, found.name, choice.soc));
+/// Why a device is not the one that a scenario is for; `None` when it is. Artifacts are built for one chip.
+fn other_chip(choice: &DeviceChoice, chip: &Identified) -> Option<String> {
+    if choice.soc.is_empty() {
+        return None;
     }
-    // A device that does not say what it is has to be named.
-    if found.is_none() && !choice.soc.is_empty() && choice.serial.is_empty() {
-        let says = said.soc.as_ref().map_or("nothing about its chip", |k| k.value.as_str());
-        if !says.eq_ignore_ascii_case(&choice.soc) {
-            return Err(format!("it says {says}, the scenario is for {}; name it with `serial` to measure it all the same", choice.soc));
-        }
-    }
-    let pick = |stated: u32, known: Option<u32>| if stated == 0 { known.unwrap_or(0) } else { stated };
-    Ok((pick(choice.soc_model, found.map(|s| s.soc_model)), pick(choice.htp_arch, found.map(|s| s.htp_arch))))
+    let part = chip.part.as_deref().unwrap_or_default();
+    let same = part.eq_ignore_ascii_case(&choice.soc) || find_soc(&choice.soc).is_some_and(|soc| soc.has_part(part));
+    // A device that does not say what it is may be named by its serial.
+    let told = chip.source != Some(SCENARIO) || !choice.serial.is_empty();
+    (!same || !told).then(|| {
+        let says = if told { format!("its chip is {part}") } else { "it does not say its chip".to_owned() };
+        format!("{says}, the scenario is for {}", choice.soc)
+    })
 }
 
 /// The choice of exactly this device, for its run's own plan.
-pub fn chosen(facts: &DeviceFacts, said: &Facts, choice: &DeviceChoice) -> DeviceChoice {
-    let soc = if choice.soc.is_empty() { identified(said).map(|s| s.soc.clone()).unwrap_or_default() } else { choice.soc.clone() };
-    DeviceChoice { local: false, serial: vec![facts.name.clone()], all: false, soc, soc_model: facts.soc_model, htp_arch: facts.htp_arch }
+pub fn chosen(facts: &DeviceFacts, choice: &DeviceChoice) -> DeviceChoice {
+    DeviceChoice {
+        local: false,
+        serial: vec![facts.name.clone()],
+        all: false,
+        soc: facts.soc.clone().unwrap_or_else(|| choice.soc.clone()),
+        soc_model: facts.soc_model,
+        htp_arch: facts.htp_arch,
+        vtcm_mb: facts.vtcm_mb,
+    }
 }

@@ -97,7 +97,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     for device in runtime.block_on(args.servers.open(&choice))? {
         let agent = runtimes::agent_for(&cache, device.facts()).map_err(unavailable)?;
         let device = device.with_agent(agent);
-        let chosen = adb::chosen(device.facts(), device.said(), &choice);
+        let chosen = adb::chosen(device.facts(), &choice);
         let plan = wanted.plan(args, device.facts(), chosen)?;
         jobs.push(Job::new(args, &cache, plan, device, old.take())?);
     }

@@ -19,6 +19,9 @@ pub fn local(soc_model: u32, htp_arch: u32) -> DeviceFacts {
         soc_model,
         htp_arch,
         remote: false,
+        soc: None,
+        vtcm_mb: None,
+        no_llm: None,
     }
 }
 
@@ -36,5 +39,8 @@ pub fn phone(soc_model: u32, htp_arch: u32) -> DeviceFacts {
         soc_model,
         htp_arch,
         remote: true,
+        soc: None,
+        vtcm_mb: None,
+        no_llm: None,
     }
 }

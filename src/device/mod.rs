@@ -8,7 +8,7 @@ pub mod local;
 pub mod soc;
 
 pub use facts::{local as local_facts, phone as phone_facts};
-pub use identify::{Identified, Stated, identify};
+pub use identify::{Identified, SCENARIO, Stated, identify};
 
 use std::{io, path::Path, path::PathBuf};
 

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bench_backend_api::{Availability, Backend, Expected, Installed, Launch, Need, Pass};
+use bench_backend_api::{Availability, Backend, Expected, Installed, Launch, Need, Pass, Unit};
 use serde_json::json;
 use thiserror::Error;
 
@@ -257,6 +257,10 @@ impl<D: Device> Session<'_, D> {
                 skip(format!("this bench has no backend {}", planned.cell.backend));
                 continue;
             };
+            if let (Unit::Npu, Some(reason)) = (planned.cell.unit, &setup.device.facts().no_llm) {
+                skip(format!("this chip's NPU can't run language models: {reason}"));
+                continue;
+            }
             let unavailable = match backend.probe(setup.device.facts(), setup.installed) {
                 Availability::Ready { .. } => None,
                 Availability::Missing { what, remedy } => Some(format!("{what} is missing: {remedy}")),

@@ -56,6 +56,9 @@ pub struct DeviceChoice {
     pub soc_model: u32,
     /// Its Hexagon architecture (75 = v75); 0 when the device is to say it.
     pub htp_arch: u32,
+    /// Tightly coupled memory of its NPU in MB, where the user states it.
+    #[serde(default)]
+    pub vtcm_mb: Option<u32>,
 }
 
 /// A model of the scenario.

@@ -75,6 +75,9 @@ pub struct Device {
     /// Hexagon version of a SoC that the catalogue does not have, for instance `v75`.
     #[schemars(regex(pattern = "^v[0-9]{2,3}$"))]
     pub hexagon: Option<At<String>>,
+    /// MB of VTCM of a SoC that the catalogue does not have, for instance `8`.
+    #[schemars(range(min = 1))]
+    pub vtcm_mb: Option<At<u32>>,
 }
 
 /// A model, as its artifacts were built.

@@ -39,6 +39,15 @@ pub struct DeviceFacts {
     /// It is another machine: paths of this one mean nothing there, and everything that runs there has to be staged.
     #[serde(default)]
     pub remote: bool,
+    /// Part number of its chip, where there is one with an NPU.
+    #[serde(default)]
+    pub soc: Option<String>,
+    /// Tightly coupled memory of its NPU, in MB (2^20 bytes).
+    #[serde(default)]
+    pub vtcm_mb: Option<u32>,
+    /// Why its NPU can't hold a language model, where it can't.
+    #[serde(default)]
+    pub no_llm: Option<String>,
 }
 impl DeviceFacts {
     /// Rust's name of what programs for it are built for.

@@ -242,6 +242,9 @@ mod tests {
             soc_model: 57,
             htp_arch: 75,
             remote: false,
+            soc: None,
+            vtcm_mb: None,
+            no_llm: None,
         };
         let installed = Installed::default();
         config(&Launch {

@@ -79,6 +79,9 @@ mod tests {
             soc_model: 57,
             htp_arch: 75,
             remote: true,
+            soc: None,
+            vtcm_mb: None,
+            no_llm: None,
         };
         let library = Need::DeviceLibrary { set: "qairt".to_owned(), name: "libQnnHtp.so".to_owned() };
         let installed = Installed([(library, Found { path: "/x".to_owned(), version: version.map(str::to_owned) })].into());

@@ -30,7 +30,7 @@ use super::{
     stage::Store,
     sync::Over,
 };
-use crate::device::{Cancel, Content, Device, DeviceError, Placed};
+use crate::device::{Cancel, Content, Device, DeviceError, Identified, Placed};
 
 /// How long a step before or after a run waits for a lost device. Shorter than a run may, because nobody can call it off.
 const ABSENCE: Duration = Duration::from_secs(30);
@@ -91,6 +91,7 @@ pub struct Adb {
     remote: Remote,
     options: Options,
     said: Facts,
+    chip: Identified,
     facts: DeviceFacts,
     store: Store,
     steps: AtomicU64,
@@ -104,7 +105,7 @@ impl Adb {
         let said = facts::ask(&remote, &options.root).await?;
         let facts = device_facts(serial, &said, &options);
         let store = Store::new(&options.root);
-        Ok(Self { remote, options, said, facts, store, steps: AtomicU64::new(0), lock: Mutex::default() })
+        Ok(Self { remote, options, said, chip: Identified::default(), facts, store, steps: AtomicU64::new(0), lock: Mutex::default() })
     }
 
     /// What the device said about itself.
@@ -124,11 +125,19 @@ impl Adb {
         self
     }
 
-    /// QNN's number of the chip and its Hexagon architecture.
+    /// Its chip.
     #[must_use]
-    pub fn with_chip(mut self, soc_model: u32, htp_arch: u32) -> Self {
-        (self.facts.soc_model, self.facts.htp_arch) = (soc_model, htp_arch);
+    pub fn with_chip(mut self, chip: Identified) -> Self {
+        let facts = &mut self.facts;
+        (facts.soc_model, facts.htp_arch) = (chip.soc_model.unwrap_or(0), chip.htp_arch.unwrap_or(0));
+        (facts.soc, facts.vtcm_mb, facts.no_llm) = (chip.part.clone(), chip.vtcm_mb, chip.no_llm.clone());
+        self.chip = chip;
         self
+    }
+
+    /// Its chip, as far as it is known.
+    pub fn chip(&self) -> &Identified {
+        &self.chip
     }
 
     /// Has the device to itself from here on, waiting as long as another bench measures on it; `busy` is called if that is so.
@@ -248,6 +257,9 @@ fn device_facts(serial: &str, said: &Facts, options: &Options) -> DeviceFacts {
         soc_model: 0,
         htp_arch: 0,
         remote: true,
+        soc: None,
+        vtcm_mb: None,
+        no_llm: None,
     }
 }
 
@@ -257,7 +269,8 @@ impl Device for Adb {
     }
 
     fn says(&self) -> serde_json::Value {
-        serde_json::json!({"adb_server": self.remote.server().address().to_string(), "adb_round_trips": self.remote.requests()})
+        let server = self.remote.server().address().to_string();
+        serde_json::json!({"chip": self.chip, "facts": self.said, "adb_server": server, "adb_round_trips": self.remote.requests()})
     }
 
     async fn work_folder(&self, name: &str) -> Result<String, DeviceError> {

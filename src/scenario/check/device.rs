@@ -36,7 +36,7 @@ impl Context<'_> {
             self.out.error(serial.span(), "`serial` and `all` exclude each other", "every device, or those that are named".to_owned());
         }
         let (soc, soc_model, htp_arch) = self.chip(wire, local);
-        DeviceChoice { local, serial, all, soc, soc_model, htp_arch }
+        DeviceChoice { local, serial, all, soc, soc_model, htp_arch, vtcm_mb: wire.vtcm_mb.as_ref().map(|v| v.value) }
     }
 
     /// Part number, QNN's number and Hexagon architecture: from the catalogue, else as stated, else left to the device.

@@ -26,6 +26,9 @@ pub fn device() -> DeviceFacts {
         soc_model: 57,
         htp_arch: 75,
         remote: false,
+        soc: None,
+        vtcm_mb: None,
+        no_llm: None,
     }
 }
 

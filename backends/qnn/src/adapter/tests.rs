@@ -34,6 +34,9 @@ fn device(os: &str) -> DeviceFacts {
         soc_model: 57,
         htp_arch: 75,
         remote: false,
+        soc: None,
+        vtcm_mb: None,
+        no_llm: None,
     }
 }
 
