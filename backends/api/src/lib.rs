@@ -15,6 +15,7 @@ pub mod knowledge;
 mod measurement;
 mod reader;
 pub mod text;
+pub mod tool;
 
 pub use backend::{
     Artifact, Availability, AxisFit, Backend, Description, DeviceFacts, Found, Installed, Invocation, Launch, Need, Paths, Program, Recipe,
