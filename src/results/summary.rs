@@ -12,7 +12,7 @@ use super::{
     tables::Row,
 };
 use crate::{
-    run::{QueryMetrics, events::Status, is_composed, launch_figures, launch_metrics, worst},
+    run::{QueryMetrics, RUNTIME_REPORTED, events::Status, is_composed, launch_figures, launch_metrics, query_metrics, worst},
     scenario::{Plan, PlannedCell},
     stats::{self, Summary},
 };
@@ -71,8 +71,12 @@ pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &R
     }
     if all.iter().any(|r| is_composed(&r.parsed)) {
         row.set("ttft_scope", "ids").set("ttft_method", COMPOSED).set("prefill_method", COMPOSED).set("decode_method", COMPOSED);
-    } else if all.iter().any(|r| !r.parsed.queries.is_empty()) {
-        row.set("ttft_scope", "ids").set("ttft_method", "token_event");
+    } else if let Some(query) = all.iter().find_map(|r| r.parsed.queries.last()) {
+        let metrics = query_metrics(query);
+        row.set("ttft_scope", "ids").maybe("ttft_method", metrics.ttft_method);
+        if metrics.aggregate_n.is_some() {
+            row.set("prefill_method", RUNTIME_REPORTED).set("decode_method", RUNTIME_REPORTED);
+        }
     }
     if let Some(record) = all.iter().find(|r| r.staged != Staged::default()) {
         let mb = |bytes: u64| (bytes > 0).then_some(bytes as f64 / 1e6);
@@ -167,11 +171,8 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan) 
         let values: Vec<f64> = figures.iter().filter_map(pick).collect();
         row.number(column, stats::median(&values));
     }
-    let firsts: Vec<f64> = good
-        .iter()
-        .filter_map(|r| r.parsed.queries.iter().find(|q| q.query == 0))
-        .filter_map(|q| crate::run::query_metrics(q).ttft_ms)
-        .collect();
+    let firsts: Vec<f64> =
+        good.iter().filter_map(|r| r.parsed.queries.iter().find(|q| q.query == 0)).filter_map(|q| query_metrics(q).ttft_ms).collect();
     row.number("first_query_ttft_ms", stats::median(&firsts));
 }
 

@@ -21,7 +21,7 @@ use super::{
     summary::{self, COMPOSED},
 };
 use crate::{
-    run::{QueryMetrics, events::Status, is_composed, launch_figures, launch_metrics, query_metrics},
+    run::{QueryMetrics, RUNTIME_REPORTED, events::Status, is_composed, launch_figures, launch_metrics, query_metrics},
     scenario::Plan,
     stats::Summary,
 };
@@ -199,8 +199,15 @@ impl Context<'_> {
 
     fn sample(&self, record: &Record, query: &Query) -> Row {
         let kind = if query.query < self.plan.measure.warmup { "first_query" } else { "warm_query" };
-        let mut row = self.figures(record, query.query, kind, &query_metrics(query));
-        row.maybe("prompt_tokens", query.prompt_tokens).set("generated_tokens", query.tokens.len()).set("ttft_method", "token_event");
+        let metrics = query_metrics(query);
+        let mut row = self.figures(record, query.query, kind, &metrics);
+        row.maybe("prompt_tokens", query.prompt_tokens).maybe("ttft_method", metrics.ttft_method);
+        if metrics.aggregate_n.is_some() {
+            row.maybe("aggregate_n", metrics.aggregate_n.filter(|n| *n > 1));
+            row.set("prefill_method", RUNTIME_REPORTED).set("decode_method", RUNTIME_REPORTED);
+        } else {
+            row.set("generated_tokens", query.tokens.len());
+        }
         row.maybe("reported_prompt_tokens", query.prompt_tokens_reported).maybe("reported_generated_tokens", query.generated_reported);
         row.maybe("finish", query.finish.as_ref());
         row

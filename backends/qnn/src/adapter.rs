@@ -144,7 +144,10 @@ impl Backend for Qnn {
         let mut files = Vec::new();
         if device.remote {
             files.extend(tool::staged(&[&NET_RUN, &VIEWER], device, launch.installed));
-            for (group, wanted) in [("online-prepare", !graphs.iter().all(|g| g.code() == Code::Context)), ("dlc", graphs.iter().any(|g| g.code() == Code::Dlc))] {
+            for (group, wanted) in [
+                ("online-prepare", !graphs.iter().all(|g| g.code() == Code::Context)),
+                ("dlc", graphs.iter().any(|g| g.code() == Code::Dlc)),
+            ] {
                 if wanted {
                     files.extend(NET_RUN.stage_extra(group, "a model that is compiled on the device", device, launch.installed)?);
                 }
@@ -194,7 +197,10 @@ impl Backend for Qnn {
             }
             let libraries = htp.rsplit_once('/').map_or("", |(folder, _)| folder);
             let env = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), libraries.to_owned())]);
-            Step { name, invocation: Invocation { program: Program::Need(tool.program(device)), args: tool.args(device, words), env, outputs } }
+            Step {
+                name,
+                invocation: Invocation { program: Program::Need(tool.program(device)), args: tool.args(device, words), env, outputs },
+            }
         };
         let mut steps = Vec::new();
         for graph in graphs::from_artifact(launch.artifact).unwrap_or_default() {

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use bench_backend_api::{Availability, Axis, Cell, DeviceFacts, Failure, FailureKind, Launch, Need, Quant, Recipe, Unit, tool::has_hexagon};
+use bench_backend_api::{
+    Availability, Axis, Cell, DeviceFacts, Failure, FailureKind, Launch, Need, Quant, Recipe, Unit, tool::has_hexagon,
+};
 use serde_json::{Value, json};
 
 /// Quantisations that the recipe makes.

@@ -181,7 +181,17 @@ fn graph(name: &str, value: &Value, artifact: &Artifact) -> Result<Graph, Failur
         return Err(bad(&format!("an input list can't hold the name {name:?}")));
     }
     let output = sizes("outputs")?.into_iter().filter(|(name, _)| !name.contains('/')).min_by_key(|(_, size)| *size).map(|(name, _)| name);
-    Ok(Graph { name: name.to_owned(), step: name.to_owned(), phase: phase.to_owned(), part: 0, parts: 0, tokens, binary: binary.to_owned(), inputs, output })
+    Ok(Graph {
+        name: name.to_owned(),
+        step: name.to_owned(),
+        phase: phase.to_owned(),
+        part: 0,
+        parts: 0,
+        tokens,
+        binary: binary.to_owned(),
+        inputs,
+        output,
+    })
 }
 
 /// Numbers the parts of a phase: by `2_of_5` in the names where there is such a thing, else as they stand.
