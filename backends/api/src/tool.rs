@@ -7,12 +7,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     backend::{Availability, DeviceFacts, Installed, Invocation, Need, Paths, Program, Source, StagedFile, Step},
+    captured::Captured,
     cell::DeviceClass,
-    measurement::{Failure, FailureKind},
+    measurement::{Failure, FailureKind, Parsed},
 };
 
 /// Values of a template's words.
@@ -145,6 +146,38 @@ impl Tool {
         words.extend(more.iter().map(|(k, v)| (*k, v.clone())));
         let group = |group: &Vec<String>| group.iter().map(|word| fill(word, &words)).collect::<Option<Vec<String>>>();
         self.args.iter().filter_map(group).flatten().collect()
+    }
+}
+
+/// How a launch was made: staged beside its inputs and kept with its output, so that what is read comes with what was asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// The program.
+    pub tool: String,
+    /// Facts about the launch that its output does not tell: votes, lengths, methods. They become notes.
+    pub notes: BTreeMap<String, String>,
+}
+
+impl Told {
+    /// Its name in the work folder; an output of every step.
+    pub const FILE: &str = "told.json";
+
+    /// As a file to stage.
+    pub fn staged(&self) -> StagedFile {
+        let bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
+        StagedFile { name: Self::FILE.to_owned(), source: Source::Bytes(bytes) }
+    }
+
+    /// That of a captured launch; `None` for one that was made on this machine.
+    pub fn of(captured: &Captured) -> Option<Self> {
+        serde_json::from_slice(captured.files.get(Self::FILE)?).ok()
+    }
+
+    /// Adds its notes, behind those of the runtime itself.
+    pub fn note(&self, parsed: &mut Parsed) {
+        for (key, value) in [("tool".to_owned(), &self.tool)].into_iter().chain(self.notes.iter().map(|(k, v)| (k.clone(), v))) {
+            parsed.notes.entry(key).or_insert_with(|| value.clone());
+        }
     }
 }
 

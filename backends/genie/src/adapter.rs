@@ -9,7 +9,10 @@ use std::collections::BTreeMap;
 use bench_backend_api::{
     Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure,
     FailureKind, Hint, Installed, Invocation, JOB_FILE, Job, Launch, Need, ParseError, Parsed, Paths, Program, Recipe, Source, StagedFile,
-    Step, Unit, check_count, check_tokens, job, job_bytes, knowledge::Table, parsed_from_events, tool,
+    Step, Unit, check_count, check_tokens, job, job_bytes,
+    knowledge::Table,
+    parsed_from_events,
+    tool::{self, Told},
 };
 use bench_backend_qnn::{
     context::{self, package},
@@ -117,12 +120,11 @@ impl Backend for Genie {
     }
 
     fn parse(&self, captured: &Captured) -> Result<Parsed, ParseError> {
-        let told = device::told(captured);
-        let mut parsed = match &told {
-            Some(told) if !told.has_events() => told.read(captured)?,
-            _ => parsed_from_events(captured)?,
+        let mut parsed = match device::reporting(captured) {
+            Some(way) => way.read(captured)?,
+            None => parsed_from_events(captured)?,
         };
-        if let Some(told) = &told {
+        if let Some(told) = Told::of(captured) {
             told.note(&mut parsed);
         }
         for q in &mut parsed.queries {
@@ -143,8 +145,8 @@ impl Backend for Genie {
     }
 
     fn verify(&self, cell: &Cell, expected: &Expected, parsed: &Parsed, captured: &Captured) -> Checks {
-        let told = device::told(captured).filter(|told| !told.has_events());
-        let (count, mut reasons) = told.map_or_else(|| check_count(expected, parsed), |told| told.check_count(expected, parsed));
+        let way = device::reporting(captured);
+        let (count, mut reasons) = way.map_or_else(|| check_count(expected, parsed), |way| way.check_count(expected, parsed));
         let (tokens, token_agreement, why) = check_tokens(cell.quant, expected, parsed);
         reasons.extend(why);
         // Genie does not say what it ran on. Its engine is QnnHtp by configuration; the evidence is the HTP library in its process.

@@ -1,15 +1,14 @@
 //! Genie on a device that is another machine: our runner where it is built for it, else the SDK's own programs, whose figures are those
 //! of Genie's profile.
 
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::sync::LazyLock;
 
 use bench_backend_api::{
     Availability, Axis, Captured, Check, DeviceFacts, Expected, Failure, FailureKind, Installed, JOB_FILE, Launch, Need, ParseError,
     Parsed, Paths, Query, Reader, Source, SourceFile, StagedFile, Step, check_reported,
-    tool::{self, Tool, Words},
+    tool::{self, Told, Tool, Words},
 };
 use bench_backend_qnn::{context, htp};
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{
@@ -27,12 +26,9 @@ static T2T: LazyLock<Tool> =
 
 const SCRIPT: &str = "queries.txt";
 const PROFILE_CONFIG: &str = "profile_config.json";
-/// How the launch was made, and the votes; it comes back with the output.
-pub const TOLD: &str = "told.json";
 
 /// A way to ask Genie, the best first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// Our runner: a time stamp for each token.
     BenchGenieRunner,
@@ -62,6 +58,10 @@ impl Way {
         }
     }
 
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|way| way.name() == name)
+    }
+
     /// The best one that is there, or what the best one lacks.
     fn best(device: &DeviceFacts, installed: &Installed) -> Result<Self, Availability> {
         let there = |way: &Self| way.tool().probe(device, installed).is_ok();
@@ -73,7 +73,7 @@ impl Way {
     }
 
     fn of(launch: &Launch<'_>) -> Result<Self, Failure> {
-        let asked = launch.cell.asked(Axis::Variant).and_then(|v| Self::ALL.into_iter().find(|way| way.name() == v));
+        let asked = launch.cell.asked(Axis::Variant).and_then(Self::named);
         match asked {
             Some(way) => Ok(way),
             None => Self::best(launch.device, launch.installed)
@@ -85,13 +85,6 @@ impl Way {
     fn results(self, queries: u32) -> u32 {
         if self == Self::GenieT2tRun { 1 } else { queries }
     }
-}
-
-/// What a launch was told.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Told {
-    way: Way,
-    notes: BTreeMap<String, String>,
 }
 
 pub fn needs(device: &DeviceFacts) -> Vec<Need> {
@@ -133,7 +126,6 @@ pub fn stage(launch: &Launch<'_>, job: impl FnOnce() -> Result<Vec<u8>, Failure>
     let config = config::config(launch, Wanted { max_tokens, extension })?;
     let mut notes = htp::notes(profile, device);
     notes.insert("ttft_method".to_owned(), if way == Way::BenchGenieRunner { "token_event" } else { "runtime_reported" }.to_owned());
-    notes.insert("tool".to_owned(), way.name().to_owned());
     notes.insert("chunk".to_owned(), launch.cell.model.chunk.to_string());
     notes.insert("context".to_owned(), launch.cell.model.context.to_string());
     if let Some(own) = launch.artifact.meta.get("config") {
@@ -153,7 +145,7 @@ pub fn stage(launch: &Launch<'_>, job: impl FnOnce() -> Result<Vec<u8>, Failure>
         let asked = launch.prompts.iter().take(way.results(launch.prompts.len() as u32) as usize);
         files.extend(asked.enumerate().map(|(i, ids)| bytes(&tokens_file(i), tokens(ids, bos).into_bytes())));
     }
-    files.push(bytes(TOLD, serde_json::to_vec_pretty(&Told { way, notes }).unwrap_or_default()));
+    files.push(Told { tool: way.name().to_owned(), notes }.staged());
     Ok(files)
 }
 
@@ -198,29 +190,17 @@ pub fn steps(launch: &Launch<'_>, paths: &Paths) -> Vec<Step> {
         ("script", SCRIPT.to_owned()),
         ("tokens", tokens_file(0)),
     ]);
-    vec![way.tool().step("query", launch.device, paths, &words, vec![PROFILE.to_owned(), TOLD.to_owned()])]
+    vec![way.tool().step("query", launch.device, paths, &words, vec![PROFILE.to_owned(), Told::FILE.to_owned()])]
 }
 
-/// How a captured launch was made; `None` for one of this machine.
-pub fn told(captured: &Captured) -> Option<Told> {
-    serde_json::from_slice(captured.files.get(TOLD)?).ok()
+/// The program of the SDK that a captured launch ran; `None` where tokens were timed.
+pub fn reporting(captured: &Captured) -> Option<Way> {
+    Way::named(&Told::of(captured)?.tool).filter(|way| *way != Way::BenchGenieRunner)
 }
 
-impl Told {
-    /// Whether tokens were timed.
-    pub fn has_events(&self) -> bool {
-        self.way == Way::BenchGenieRunner
-    }
-
-    /// Adds what is known beforehand.
-    pub fn note(&self, parsed: &mut Parsed) {
-        for (key, value) in &self.notes {
-            parsed.notes.entry(key.clone()).or_insert_with(|| value.clone());
-        }
-    }
-
+impl Way {
     /// What a program of the SDK left: its profile, and what it printed. No exit status is trusted.
-    pub fn read(&self, captured: &Captured) -> Result<Parsed, ParseError> {
+    pub fn read(self, captured: &Captured) -> Result<Parsed, ParseError> {
         let mut parsed = Parsed::default();
         let file = |name: &str| captured.files.get(name).map(|bytes| SourceFile { name: name.to_owned(), bytes: bytes.clone() });
         let text = |f: &SourceFile| !f.bytes.iter().all(u8::is_ascii_whitespace);
@@ -233,7 +213,7 @@ impl Told {
             parsed.notes.insert("runtime_version".to_owned(), format!("Genie API {}", version.trim()));
         }
         if files.is_empty() {
-            parsed.failure = Some(Failure::new(FailureKind::Runtime, format!("{} printed nothing and left no profile", self.way.name())));
+            parsed.failure = Some(Failure::new(FailureKind::Runtime, format!("{} printed nothing and left no profile", self.name())));
             return Ok(parsed);
         }
         let reading = GenieReader.read(&files).map_err(|e| ParseError { file: e.file, message: e.message })?;
@@ -241,7 +221,7 @@ impl Told {
         parsed.failure = reading.failure;
         if !profiled && parsed.failure.is_none() {
             let words = "left no profile: Genie writes one only when its queries succeed";
-            parsed.failure = Some(Failure::new(FailureKind::Runtime, format!("{} {words}", self.way.name())));
+            parsed.failure = Some(Failure::new(FailureKind::Runtime, format!("{} {words}", self.name())));
         }
         if profiled {
             let queries = reading.measurements.iter().filter(|m| m.label.starts_with("query"));
@@ -254,7 +234,7 @@ impl Told {
     }
 
     /// Counts as Genie reports them.
-    pub fn check_count(&self, expected: &Expected, parsed: &Parsed) -> (Check, Vec<String>) {
-        check_reported(expected, self.way.results(expected.queries), parsed)
+    pub fn check_count(self, expected: &Expected, parsed: &Parsed) -> (Check, Vec<String>) {
+        check_reported(expected, self.results(expected.queries), parsed)
     }
 }

@@ -2,7 +2,6 @@
 
 use bench_backend_api::{Ended, Found, Pass};
 
-use super::super::device::TOLD;
 use super::*;
 
 fn phone() -> DeviceFacts {
@@ -81,7 +80,7 @@ fn our_runner_comes_first() {
     assert_eq!(at("/dialog/engine/model/binary/ctx-bins"), Some(json!(["m_part_9_of_10.bin", "m_part_10_of_10.bin"])));
     assert_eq!(at("/dialog/context/eos-token"), Some(json!(128_255)));
     assert_eq!((at("/dialog/max-num-tokens"), at("/dialog/stop-sequence"), at("/dialog/sampler/top-k")), (None, None, Some(json!(1))));
-    let notes = &made.json(TOLD)["notes"];
+    let notes = &made.json(Told::FILE)["notes"];
     assert_eq!((&notes["ttft_method"], &notes["perf_profile"]), (&json!("token_event"), &json!("burst")));
     assert!(notes["config_changes"].as_str().unwrap().contains("/dialog/sampler/temp: 0.8 -> 1.0"), "{notes}");
 }
@@ -110,7 +109,7 @@ fn without_it_the_programs_of_the_sdk_are_asked() {
     let wanted = "-c genie_config.json --tokens_file tokens-0.txt --profile genie_profile.json --log error";
     assert_eq!(single.step.invocation.args.join(" "), wanted);
     assert!(single.has("tokens-0.txt") && !single.has("tokens-1.txt"));
-    assert_eq!(single.json(TOLD)["notes"]["ttft_method"], "runtime_reported");
+    assert_eq!(single.json(Told::FILE)["notes"]["ttft_method"], "runtime_reported");
     let asked = made(&[(Axis::Variant, "genie-t2t-run")], &[]).unwrap();
     assert_eq!(asked.step.invocation.program, Program::Staged("genie-t2t-run".into()));
 }
@@ -163,7 +162,7 @@ fn profile(queries: usize) -> String {
 
 fn captured(way: &str, profile: Option<String>, stdout: &str) -> Captured {
     let mut files = std::collections::BTreeMap::from([
-        (TOLD.to_owned(), json!({"way": way, "notes": {"ttft_method": "runtime_reported"}}).to_string().into_bytes()),
+        (Told::FILE.to_owned(), json!({"tool": way, "notes": {"ttft_method": "runtime_reported"}}).to_string().into_bytes()),
         ("stdout.txt".to_owned(), stdout.as_bytes().to_vec()),
         ("stderr.txt".to_owned(), Vec::new()),
     ]);
