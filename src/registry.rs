@@ -6,8 +6,13 @@ use bench_backend_command::CommandBackend;
 use crate::scenario;
 
 /// Every backend that can run.
-pub static BACKENDS: &[&dyn Backend] =
-    &[&bench_backend_qnn::Qnn, &bench_backend_genie::Genie, &bench_backend_ort_qnn::OrtQnn, &bench_backend_mnn::Mnn];
+pub static BACKENDS: &[&dyn Backend] = &[
+    &bench_backend_qnn::Qnn,
+    &bench_backend_genie::Genie,
+    &bench_backend_ort_qnn::OrtQnn,
+    &bench_backend_ort_genai::OrtGenai,
+    &bench_backend_mnn::Mnn,
+];
 
 /// Every reader of `bench parse`.
 pub static READERS: &[&dyn Reader] = &[

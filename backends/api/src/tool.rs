@@ -35,9 +35,9 @@ pub struct Tool {
     /// Those that only a real Hexagon has: the libraries that talk to it and run on it.
     #[serde(default)]
     pub hexagon: Vec<String>,
-    /// Those that the x86_64 libraries, which emulate it, may want beside them; staged where they are found.
+    /// Those that only some builds have, staged where they are found. The x86_64 libraries bring a C++ library of their own.
     #[serde(default)]
-    pub emulator: Vec<String>,
+    pub optional: Vec<String>,
     /// Those that only some launches need, by what for.
     #[serde(default)]
     pub extra: BTreeMap<String, Vec<String>>,
@@ -82,9 +82,10 @@ impl Tool {
         }
     }
 
-    /// A library of the set; its name may hold words.
+    /// A library of the set, or of another one that is named before a colon. The name may hold words.
     pub fn library(&self, name: &str, device: &DeviceFacts) -> Need {
-        Need::DeviceLibrary { set: self.set.clone(), name: fill(name, &words(device)).unwrap_or_default() }
+        let (set, name) = name.split_once(':').unwrap_or((&self.set, name));
+        Need::DeviceLibrary { set: set.to_owned(), name: fill(name, &words(device)).unwrap_or_default() }
     }
 
     /// What has to be there: the program, then its libraries.
@@ -97,12 +98,11 @@ impl Tool {
     /// Everything that may be used, for [`crate::Backend::needs`].
     pub fn all_needs(&self, device: &DeviceFacts) -> Vec<Need> {
         let extra = self.extra.values().flatten().map(|name| self.library(name, device));
-        self.needs(device).into_iter().chain(self.beside(device)).chain(extra).collect()
+        self.needs(device).into_iter().chain(self.optional(device)).chain(extra).collect()
     }
 
-    fn beside(&self, device: &DeviceFacts) -> Vec<Need> {
-        let names = if has_hexagon(device) { &[] } else { self.emulator.as_slice() };
-        names.iter().map(|name| self.library(name, device)).collect()
+    fn optional(&self, device: &DeviceFacts) -> Vec<Need> {
+        self.optional.iter().map(|name| self.library(name, device)).collect()
     }
 
     /// The libraries of a group of `extra`.
@@ -185,8 +185,8 @@ impl Told {
 pub fn staged(tools: &[&Tool], device: &DeviceFacts, installed: &Installed) -> Vec<StagedFile> {
     let mut files: Vec<StagedFile> = Vec::new();
     for tool in tools {
-        let beside = tool.beside(device).into_iter().filter(|need| installed.get(need).is_some());
-        for need in tool.needs(device).into_iter().chain(beside) {
+        let optional = tool.optional(device).into_iter().filter(|need| installed.get(need).is_some());
+        for need in tool.needs(device).into_iter().chain(optional) {
             let name = file_of(&need);
             if !files.iter().any(|f| f.name == name) {
                 files.push(StagedFile { name, source: Source::Need(need) });
@@ -249,7 +249,7 @@ mod tests {
         set = "qairt"
         libraries = ["libQnnHtp.so"]
         hexagon = ["libQnnHtpV{arch}Skel.so"]
-        emulator = ["libHtpPrepare.so"]
+        optional = ["other:libcxx.so"]
         extra.perf-profile = ["libQnnHtpNetRunExtensions.so"]
         args = [["--backend", "libQnnHtp.so"], ["--config_file", "{config}"], ["--soc", "{soc_model}"]]
         remedy = "install it"
@@ -269,6 +269,7 @@ mod tests {
         let names = |arch: &str| tool.needs(&device(arch)).iter().map(file_of).collect::<Vec<_>>();
         assert_eq!(names("aarch64"), ["qnn-net-run", "libQnnHtp.so", "libQnnHtpV75Skel.so"]);
         assert_eq!(names("x86_64"), ["qnn-net-run", "libQnnHtp.so"]);
+        assert_eq!(tool.library("a:b.so", &device("aarch64")), Need::DeviceLibrary { set: "a".into(), name: "b.so".into() });
         assert_eq!(tool.program(&device("aarch64")), Need::QairtFile { path: "bin/aarch64-android/qnn-net-run".into() });
         let paths = Paths { work: "/data/w".into(), events: "e".into() };
         let step = |words: &Words| tool.step("run", &device("aarch64"), &paths, words, Vec::new()).invocation;
@@ -290,7 +291,7 @@ mod tests {
         };
         assert_eq!(names(&phone, &Installed::default()), ["qnn-net-run", "libQnnHtp.so", "libQnnHtpV75Skel.so"]);
         assert_eq!(names(&pc, &Installed::default()), ["qnn-net-run", "libQnnHtp.so"]);
-        assert_eq!(names(&pc, &with(tool.all_needs(&pc))), ["qnn-net-run", "libQnnHtp.so", "libHtpPrepare.so"]);
+        assert_eq!(names(&pc, &with(tool.all_needs(&pc))), ["qnn-net-run", "libQnnHtp.so", "libcxx.so"]);
         let Err(Availability::Missing { what, remedy }) = tool.probe(&phone, &Installed::default()) else { panic!() };
         assert_eq!((what.as_str(), remedy.as_str()), ("qnn-net-run", "install it"));
         assert_eq!(tool.probe(&phone, &with(tool.needs(&phone))), Ok(()));
