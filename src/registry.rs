@@ -38,3 +38,6 @@ pub fn commands(commands: &[scenario::Command]) -> Vec<CommandBackend> {
 pub fn with<'a>(own: &'a [CommandBackend]) -> Vec<&'a dyn Backend> {
     BACKENDS.iter().map(|b| *b as &'a dyn Backend).chain(own.iter().map(|c| c as &dyn Backend)).collect()
 }
+
+#[cfg(test)]
+mod remote;

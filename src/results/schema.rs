@@ -299,6 +299,13 @@ pub const CELLS: Table = Table {
             "of decode_tok_s and tpot_ms: composed = one step takes the sum over all decode graphs; runtime_reported = the runtime's own count and duration; empty = measured",
         ),
         c("engine", Text, true, "graph or genie: ONNX Runtime can run a model through Genie (rule R14)"),
+        c("tool", Text, true, "the program that ran on a device that is another machine, where a backend has several"),
+        c(
+            "votes",
+            Text,
+            true,
+            "what was asked of processors and runtime and changes times, as key=value;... (rule R10): perf_profile, rpc_control_latency_us, rpc_polling_time_us, shared_buffer, backend_type, threads, precision, executions",
+        ),
         c("runtime_version", Text, true, "as the runtime itself says"),
         c("artifact", Text, true, "cache key of a made artifact, or hash of the user's files"),
         c(

@@ -21,7 +21,7 @@ use super::{
     summary::{self, COMPOSED},
 };
 use crate::{
-    run::{QueryMetrics, RUNTIME_REPORTED, events::Status, is_composed, launch_figures, launch_metrics, query_metrics},
+    run::{QueryMetrics, RUNTIME_REPORTED, events::Status, is_composed, launch_figures, launch_metrics, query_metrics, scope},
     scenario::Plan,
     stats::Summary,
 };
@@ -237,7 +237,7 @@ impl Context<'_> {
         for (i, column) in ["itl_p50_ms", "itl_p90_ms", "itl_p99_ms"].into_iter().enumerate() {
             row.number(column, m.itl_ms.map(|q| q[i]));
         }
-        row.set("ttft_scope", "ids");
+        row.set("ttft_scope", scope(&record.parsed));
         row.number("reported_ttft_ms", m.reported_ttft_ms).number("reported_prefill_tok_s", m.reported_prefill_tok_s);
         row.number("reported_decode_tok_s", m.reported_decode_tok_s);
         let absent: Vec<String> = m.absent.iter().map(|(metric, why)| format!("{metric}={why}")).collect();

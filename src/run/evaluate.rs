@@ -164,6 +164,11 @@ pub fn launch_metrics<'a>(parsed: &Parsed, steps: impl Iterator<Item = &'a Done>
     m
 }
 
+/// What a TTFT begins with: `ids`, or `text` where the tool tokenises its prompt within it (design 2b.7).
+pub fn scope(parsed: &Parsed) -> &str {
+    parsed.notes.get("ttft_scope").map_or("ids", String::as_str)
+}
+
 /// Whether a launch has times of graphs only: its figures are composed, not measured.
 pub fn is_composed(parsed: &Parsed) -> bool {
     !parsed.graphs.is_empty() && parsed.queries.is_empty()

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     backend::{Availability, DeviceFacts, Installed, Invocation, Need, Paths, Program, Source, StagedFile, Step},
@@ -207,6 +208,29 @@ pub fn file_of(need: &Need) -> String {
     path.rsplit('/').next().unwrap_or(path).to_owned()
 }
 
+/// Gives the paths of a user's configuration their place in the work folder: a text whose last part is the name of one of the artifact's files
+/// becomes that file.
+///
+/// # Errors
+/// A path of this machine that is none of the artifact's files.
+pub fn localise(config: &mut Value, files: &[String]) -> Result<(), Failure> {
+    let base = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
+    match config {
+        Value::String(text) if text.contains(['/', '\\']) => {
+            if let Some(file) = files.iter().find(|f| base(f) == base(text)) {
+                text.clone_from(file);
+            } else if text.starts_with(['/', '~']) || text.get(1..3) == Some(":\\") {
+                let message = format!("the configuration names {text}, which is not among the artifact's files");
+                return Err(Failure::new(FailureKind::Usage, message));
+            }
+            Ok(())
+        }
+        Value::Array(list) => list.iter_mut().try_for_each(|value| localise(value, files)),
+        Value::Object(map) => map.values_mut().try_for_each(|value| localise(value, files)),
+        _ => Ok(()),
+    }
+}
+
 /// Whether a Hexagon is behind the libraries: those for x86_64 emulate it (a test phone, a PC).
 pub fn has_hexagon(device: &DeviceFacts) -> bool {
     device.arch == "aarch64"
@@ -278,6 +302,20 @@ mod tests {
         assert_eq!((plain.program, plain.env["ADSP_LIBRARY_PATH"].as_str()), (Program::Staged("qnn-net-run".into()), "/data/w;/dsp"));
         let more = step(&Words::from([("config", "c.json".to_owned())]));
         assert_eq!(more.args, ["--backend", "libQnnHtp.so", "--config_file", "c.json", "--soc", "57"]);
+    }
+
+    #[test]
+    fn paths_of_a_configuration_become_those_of_the_work_folder() {
+        let files = ["qnn/llm.mnn".to_owned(), "a b.bin".to_owned()];
+        let mut config =
+            serde_json::json!({"m": "/home/me/llm.mnn", "l": ["C:\\x\\a b.bin", "x", 7], "mask": "0xe0", "stop": "</s>", "dir": "kv/"});
+        localise(&mut config, &files).expect("known files");
+        let wanted = serde_json::json!({"m": "qnn/llm.mnn", "l": ["a b.bin", "x", 7], "mask": "0xe0", "stop": "</s>", "dir": "kv/"});
+        assert_eq!(config, wanted);
+        for foreign in ["/home/me/other.bin", "~/x", "C:\\x\\y"] {
+            let failure = localise(&mut serde_json::json!({"a": [foreign]}), &files).expect_err(foreign);
+            assert!(failure.message.contains(foreign), "{failure}");
+        }
     }
 
     #[test]

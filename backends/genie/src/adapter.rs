@@ -19,7 +19,7 @@ use bench_backend_qnn::{
     htp,
 };
 
-use config::{CONFIG, Wanted, config, has_extension};
+use config::{CONFIG, Wanted, config};
 
 /// Qualcomm Genie.
 #[derive(Debug, Clone, Copy)]
@@ -88,8 +88,7 @@ impl Backend for Genie {
     }
 
     fn stage(&self, launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
-        let model = launch.artifact.files.iter().filter(|f| has_extension(f, "bin") || f.as_str() == "tokenizer.json");
-        let model = model.map(|f| StagedFile { name: f.clone(), source: Source::Artifact(f.clone()) });
+        let model = config::files(launch).map(|f| StagedFile { name: f.clone(), source: Source::Artifact(f.clone()) });
         if launch.device.remote {
             let job = || Ok(job_bytes(&genie_job(launch, "libGenie.so".to_owned())?));
             return Ok(device::stage(launch, job)?.into_iter().chain(model).collect());

@@ -1,7 +1,7 @@
 //! The private copy of `genie_config.json` (rule R4): the user's own, or a minimal one, with greedy sampling, the asked length, local paths
 //! and no stop.
 
-use bench_backend_api::{Axis, Failure, FailureKind, Launch, Unit};
+use bench_backend_api::{Axis, Failure, FailureKind, Launch, Unit, tool};
 use serde_json::{Value, json};
 
 /// Name of the copy in the work folder.
@@ -80,7 +80,26 @@ pub fn config(launch: &Launch<'_>, wanted: Wanted) -> Result<Value, Failure> {
         Some(Value::Array(_)) => return Err(usage("`threads` can't be set in a Genie configuration with several engines".to_owned())),
         _ => return Err(usage("the Genie configuration has no table `dialog.engine`".to_owned())),
     }
+    if launch.device.remote {
+        localise(&mut config, launch)?;
+    }
     Ok(config)
+}
+
+/// Gives every path in a configuration its place in the work folder.
+pub fn localise(config: &mut Value, launch: &Launch<'_>) -> Result<(), Failure> {
+    let files: Vec<String> = launch.artifact.files.iter().cloned().chain([EXTENSION.to_owned()]).collect();
+    tool::localise(config, &files)
+}
+
+/// The files of the artifact that are staged beside the copy: on another machine all that the configuration may name.
+pub fn files<'a>(launch: &Launch<'a>) -> impl Iterator<Item = &'a String> {
+    let remote = launch.device.remote;
+    let own = |name: &str| [CONFIG, EXTENSION, "meta.json", "make.log"].contains(&name) || has_extension(name, "onnx");
+    let wanted = move |f: &&String| {
+        if remote { !own(f.as_str()) } else { has_extension(f, "bin") || f.as_str() == "tokenizer.json" }
+    };
+    launch.artifact.files.iter().filter(wanted)
 }
 
 /// The context binaries in the order in which Genie is to load them: as the user's configuration lists them, else prefill before decode.
@@ -133,7 +152,7 @@ pub fn changes(before: &Value, after: &Value) -> Vec<String> {
     found
 }
 
-pub fn has_extension(name: &str, extension: &str) -> bool {
+fn has_extension(name: &str, extension: &str) -> bool {
     name.rsplit('.').next().is_some_and(|e| e.eq_ignore_ascii_case(extension))
 }
 

@@ -129,7 +129,10 @@ pub fn stage(launch: &Launch<'_>, job: impl FnOnce() -> Result<Vec<u8>, Failure>
     notes.insert("chunk".to_owned(), launch.cell.model.chunk.to_string());
     notes.insert("context".to_owned(), launch.cell.model.context.to_string());
     if let Some(own) = launch.artifact.meta.get("config") {
-        notes.insert("config_changes".to_owned(), config::changes(own, &config).join("; "));
+        // Paths apart: those of this machine are nothing that the device should hear of.
+        let mut own = own.clone();
+        config::localise(&mut own, launch)?;
+        notes.insert("config_changes".to_owned(), config::changes(&own, &config).join("; "));
     }
     let bos = config.pointer("/dialog/context/bos-token").and_then(serde_json::Value::as_u64);
     files.push(bytes(CONFIG, serde_json::to_vec_pretty(&config).unwrap_or_default()));

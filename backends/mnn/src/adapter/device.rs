@@ -136,6 +136,10 @@ fn demo_config(launch: &Launch<'_>, run: &Run<'_>) -> Result<Vec<u8>, Failure> {
         Failure::new(FailureKind::Usage, message)
     })?;
     let mut config = own.clone();
+    // A folder of this machine for temporary files is none of the device's.
+    config.remove("tmp_path");
+    let mut config = Value::Object(config);
+    tool::localise(&mut config, &launch.artifact.files)?;
     for (key, value) in [
         ("backend_type", json!(run.backend)),
         ("thread_num", json!(run.threads)),
@@ -143,7 +147,7 @@ fn demo_config(launch: &Launch<'_>, run: &Run<'_>) -> Result<Vec<u8>, Failure> {
         ("sampler_type", json!("greedy")),
         ("reuse_kv", json!(false)),
     ] {
-        config.insert(key.to_owned(), value);
+        config[key] = value;
     }
     Ok(serde_json::to_vec_pretty(&config).unwrap_or_default())
 }

@@ -61,6 +61,7 @@ pub fn stage(launch: &Launch<'_>, job: impl FnOnce() -> Result<Vec<u8>, Failure>
     let mut told = Told { tool: tool.to_owned(), ..Told::default() };
     let mut note = |key: &str, value: String| told.notes.insert(key.to_owned(), value);
     note("engine", "graph".to_owned());
+    note("chunk", launch.cell.model.chunk.to_string());
     note("perf_profile", launch.cell.asked(Axis::PerfProfile).unwrap_or("runtime-default").to_owned());
     let mut files = if tool == RUNNER_NAME {
         note("ttft_method", "token_event".to_owned());
@@ -69,7 +70,6 @@ pub fn stage(launch: &Launch<'_>, job: impl FnOnce() -> Result<Vec<u8>, Failure>
         files
     } else {
         note("executions", EXECUTIONS.to_string());
-        note("chunk", launch.cell.model.chunk.to_string());
         graphs_are_there(launch)?;
         let mut files = tool::staged(&[&PERF_TEST], device, launch.installed);
         files.extend(PERF_TEST.stage_extra("plugin", "the provider", device, launch.installed).unwrap_or_default());

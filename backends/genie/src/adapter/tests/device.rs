@@ -144,6 +144,9 @@ fn a_bundle_with_a_part_missing_or_for_another_unit_is_refused() {
     artifact.meta["config"]["dialog"]["engine"]["backend"]["type"] = json!("QnnGenAiTransformer");
     assert!(refused(&artifact).contains("npu asked, and the Genie configuration's backend is QnnGenAiTransformer"));
     let mut artifact = bundle();
+    artifact.meta["config"]["dialog"]["embedding"] = json!({"lut-path": "/home/me/lut.raw"});
+    assert!(refused(&artifact).contains("names /home/me/lut.raw, which is not among"), "{}", refused(&artifact));
+    let mut artifact = bundle();
     artifact.meta["htp_arch"] = json!(79);
     assert!(refused(&artifact).contains("v79"));
 }
