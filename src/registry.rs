@@ -6,8 +6,13 @@ use bench_backend_command::CommandBackend;
 use crate::scenario;
 
 /// Every backend that can run.
-pub static BACKENDS: &[&dyn Backend] =
-    &[&bench_backend_qnn::Qnn, &bench_backend_genie::Genie, &bench_backend_ort_qnn::OrtQnn, &bench_backend_mnn::Mnn];
+pub static BACKENDS: &[&dyn Backend] = &[
+    &bench_backend_qnn::Qnn,
+    &bench_backend_genie::Genie,
+    &bench_backend_ort_qnn::OrtQnn,
+    &bench_backend_ort_genai::OrtGenai,
+    &bench_backend_mnn::Mnn,
+];
 
 /// Every reader of `bench parse`.
 pub static READERS: &[&dyn Reader] = &[
@@ -33,3 +38,6 @@ pub fn commands(commands: &[scenario::Command]) -> Vec<CommandBackend> {
 pub fn with<'a>(own: &'a [CommandBackend]) -> Vec<&'a dyn Backend> {
     BACKENDS.iter().map(|b| *b as &'a dyn Backend).chain(own.iter().map(|c| c as &dyn Backend)).collect()
 }
+
+#[cfg(test)]
+mod remote;

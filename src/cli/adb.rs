@@ -5,6 +5,7 @@ use bench_backend_api::DeviceFacts;
 use super::exit::{Code, Failed};
 use crate::{
     device::{
+        self,
         Device, Identified, Stated,
         adb::{
             Adb, Address, Facts, Options,
@@ -111,7 +112,7 @@ fn other_chip(choice: &DeviceChoice, chip: &Identified) -> Option<String> {
     let part = chip.part.as_deref().unwrap_or_default();
     let same = part.eq_ignore_ascii_case(&choice.soc) || find_soc(&choice.soc).is_some_and(|soc| soc.has_part(part));
     // A device that does not say what it is may be named by its serial.
-    let told = chip.source != Some(SCENARIO) || !choice.serial.is_empty();
+    let told = chip.source != Some(device::SCENARIO) || !choice.serial.is_empty();
     (!same || !told).then(|| {
         let says = if told { format!("its chip is {part}") } else { "it does not say its chip".to_owned() };
         format!("{says}, the scenario is for {}", choice.soc)

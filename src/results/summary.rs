@@ -1,7 +1,7 @@
 //! A cell's row: medians over launches, with intervals. The unit of repetition is the launch: queries of one launch share its
 //! process, its memory layout and its warm-up, and are no independent samples.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bench_backend_api::{Axis, Pass};
 
@@ -12,7 +12,7 @@ use super::{
     tables::Row,
 };
 use crate::{
-    run::{QueryMetrics, events::Status, is_composed, launch_figures, launch_metrics, worst},
+    run::{QueryMetrics, RUNTIME_REPORTED, events::Status, is_composed, launch_figures, launch_metrics, query_metrics, scope, worst},
     scenario::{Plan, PlannedCell},
     stats::{self, Summary},
 };
@@ -67,12 +67,16 @@ pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &R
     row.maybe("stop", recorded.stops.iter().find(|(id, _)| *id == planned.id).map(|(_, stop)| stop));
     checks(&mut row, &all);
     if let Some(record) = all.first() {
-        row.maybe("runtime_version", record.parsed.notes.get("runtime_version")).maybe("engine", record.parsed.notes.get("engine"));
+        told(&mut row, planned, &record.parsed.notes);
     }
     if all.iter().any(|r| is_composed(&r.parsed)) {
         row.set("ttft_scope", "ids").set("ttft_method", COMPOSED).set("prefill_method", COMPOSED).set("decode_method", COMPOSED);
-    } else if all.iter().any(|r| !r.parsed.queries.is_empty()) {
-        row.set("ttft_scope", "ids").set("ttft_method", "token_event");
+    } else if let Some(query) = all.iter().find_map(|r| r.parsed.queries.last()) {
+        let metrics = query_metrics(query);
+        row.set("ttft_scope", all.first().map_or("ids", |r| scope(&r.parsed))).maybe("ttft_method", metrics.ttft_method);
+        if metrics.aggregate_n.is_some() {
+            row.set("prefill_method", RUNTIME_REPORTED).set("decode_method", RUNTIME_REPORTED);
+        }
     }
     if let Some(record) = all.iter().find(|r| r.staged != Staged::default()) {
         let mb = |bytes: u64| (bytes > 0).then_some(bytes as f64 / 1e6);
@@ -93,9 +97,36 @@ fn facts(row: &mut Row, planned: &PlannedCell, manifest: &Manifest) {
         row.number(column, number(column));
     }
     if let Some(chunk) = number("chunk").filter(|c| *c >= 1.0) {
-        let prompt = f64::from(planned.cell.workload.prompt_tokens());
-        row.number("chunk", Some(chunk)).number("padded_prompt_tokens", Some((prompt / chunk).ceil() * chunk));
+        padded(row, planned, chunk);
     }
+}
+
+/// Notes that change times and differ between backends (rule R10), in the order in which a reader looks for them.
+const VOTES: [&str; 8] = [
+    "perf_profile",
+    "rpc_control_latency_us",
+    "rpc_polling_time_us",
+    "shared_buffer",
+    "backend_type",
+    "threads",
+    "precision",
+    "executions",
+];
+
+/// What a launch says of itself.
+fn told(row: &mut Row, planned: &PlannedCell, notes: &BTreeMap<String, String>) {
+    row.maybe("runtime_version", notes.get("runtime_version")).maybe("engine", notes.get("engine")).maybe("tool", notes.get("tool"));
+    let votes: Vec<String> = VOTES.iter().filter_map(|key| Some(format!("{key}={}", notes.get(*key)?))).collect();
+    row.set("votes", votes.join(";"));
+    // A user's own binaries have no description that tells their AR: the scenario does (rule R7).
+    if let Some(chunk) = notes.get("chunk").and_then(|c| c.parse::<f64>().ok()).filter(|c| *c >= 1.0) {
+        padded(row, planned, chunk);
+    }
+}
+
+fn padded(row: &mut Row, planned: &PlannedCell, chunk: f64) {
+    let prompt = f64::from(planned.cell.workload.prompt_tokens());
+    row.number("chunk", Some(chunk)).number("padded_prompt_tokens", Some((prompt / chunk).ceil() * chunk));
 }
 
 fn checks(row: &mut Row, all: &[&Record]) {
@@ -167,11 +198,8 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan) 
         let values: Vec<f64> = figures.iter().filter_map(pick).collect();
         row.number(column, stats::median(&values));
     }
-    let firsts: Vec<f64> = good
-        .iter()
-        .filter_map(|r| r.parsed.queries.iter().find(|q| q.query == 0))
-        .filter_map(|q| crate::run::query_metrics(q).ttft_ms)
-        .collect();
+    let firsts: Vec<f64> =
+        good.iter().filter_map(|r| r.parsed.queries.iter().find(|q| q.query == 0)).filter_map(|q| query_metrics(q).ttft_ms).collect();
     row.number("first_query_ttft_ms", stats::median(&firsts));
 }
 

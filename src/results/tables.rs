@@ -21,7 +21,7 @@ use super::{
     summary::{self, COMPOSED},
 };
 use crate::{
-    run::{QueryMetrics, events::Status, is_composed, launch_figures, launch_metrics, query_metrics},
+    run::{QueryMetrics, RUNTIME_REPORTED, events::Status, is_composed, launch_figures, launch_metrics, query_metrics, scope},
     scenario::Plan,
     stats::Summary,
 };
@@ -199,8 +199,15 @@ impl Context<'_> {
 
     fn sample(&self, record: &Record, query: &Query) -> Row {
         let kind = if query.query < self.plan.measure.warmup { "first_query" } else { "warm_query" };
-        let mut row = self.figures(record, query.query, kind, &query_metrics(query));
-        row.maybe("prompt_tokens", query.prompt_tokens).set("generated_tokens", query.tokens.len()).set("ttft_method", "token_event");
+        let metrics = query_metrics(query);
+        let mut row = self.figures(record, query.query, kind, &metrics);
+        row.maybe("prompt_tokens", query.prompt_tokens).maybe("ttft_method", metrics.ttft_method);
+        if metrics.aggregate_n.is_some() {
+            row.maybe("aggregate_n", metrics.aggregate_n.filter(|n| *n > 1));
+            row.set("prefill_method", RUNTIME_REPORTED).set("decode_method", RUNTIME_REPORTED);
+        } else {
+            row.set("generated_tokens", query.tokens.len());
+        }
         row.maybe("reported_prompt_tokens", query.prompt_tokens_reported).maybe("reported_generated_tokens", query.generated_reported);
         row.maybe("finish", query.finish.as_ref());
         row
@@ -230,7 +237,7 @@ impl Context<'_> {
         for (i, column) in ["itl_p50_ms", "itl_p90_ms", "itl_p99_ms"].into_iter().enumerate() {
             row.number(column, m.itl_ms.map(|q| q[i]));
         }
-        row.set("ttft_scope", "ids");
+        row.set("ttft_scope", scope(&record.parsed));
         row.number("reported_ttft_ms", m.reported_ttft_ms).number("reported_prefill_tok_s", m.reported_prefill_tok_s);
         row.number("reported_decode_tok_s", m.reported_decode_tok_s);
         let absent: Vec<String> = m.absent.iter().map(|(metric, why)| format!("{metric}={why}")).collect();

@@ -30,6 +30,10 @@ pub struct QueryMetrics {
     pub reported_decode_tok_s: Option<f64>,
     /// Executions behind figures that were composed from graph times (rule R11); `None` where they were measured.
     pub composed: Option<u32>,
+    /// Where `ttft_ms` comes from (rule R6): `token_event`, `runtime_reported`, or `derived` from a prefill rate.
+    pub ttft_method: Option<&'static str>,
+    /// Queries behind figures that a tool reports as a mean.
+    pub aggregate_n: Option<u32>,
     /// Metric and reason.
     pub absent: Vec<(&'static str, Cow<'static, str>)>,
 }
@@ -52,7 +56,10 @@ fn all([p50, p90, p99]: [Option<f64>; 3]) -> Option<[f64; 3]> {
 
 /// Metrics of one query.
 pub fn query_metrics(q: &Query) -> QueryMetrics {
-    let mut m = QueryMetrics::default();
+    let mut m = QueryMetrics { ttft_method: Some(TOKEN_EVENT), ..QueryMetrics::default() };
+    if let Some(n) = q.aggregate_n {
+        return reported_metrics(q, n);
+    }
     let (Some(first), Some(last)) = (q.tokens.first(), q.tokens.last()) else {
         m.lacks(&["ttft_ms", "prefill_tok_s", "decode_tok_s", "tpot_ms"], "no token came");
         m.lacks(&ITL, "no token came");
@@ -83,11 +90,51 @@ pub fn query_metrics(q: &Query) -> QueryMetrics {
     if m.itl_ms.is_none() {
         m.lacks(&ITL, if merged { "several tokens in one event" } else { "one token only" });
     }
-    let reported = |key: &str| q.reported.get(key).copied().filter(|v| *v > 0.0);
-    m.reported_ttft_ms = reported("ttft_us").map(|us| us / 1e3);
-    let prefill_us = reported("prefill_us").or(reported("ttft_us"));
+    put_reported(q, &mut m);
+    m
+}
+
+/// A time stamp of each token.
+pub const TOKEN_EVENT: &str = "token_event";
+/// The runtime's own figure.
+pub const RUNTIME_REPORTED: &str = "runtime_reported";
+/// The duration that a prefill rate stands for.
+pub const DERIVED: &str = "derived";
+
+fn reported(q: &Query, key: &str) -> Option<f64> {
+    q.reported.get(key).copied().filter(|v| *v > 0.0)
+}
+
+/// The runtime's own figures.
+fn put_reported(q: &Query, m: &mut QueryMetrics) {
+    m.reported_ttft_ms = reported(q, "ttft_us").map(|us| us / 1e3);
+    let prefill_us = reported(q, "prefill_us").or(reported(q, "ttft_us"));
     m.reported_prefill_tok_s = prefill_us.zip(q.prompt_tokens_reported.or(q.prompt_tokens)).map(|(us, n)| f64::from(n) * 1e6 / us);
-    m.reported_decode_tok_s = reported("decode_us").zip(reported("decode_steps")).map(|(us, n)| n * 1e6 / us);
+    m.reported_decode_tok_s = reported(q, "decode_us").zip(reported(q, "decode_steps")).map(|(us, n)| n * 1e6 / us);
+}
+
+/// Metrics of a query, or of the mean of `n`, of which only the runtime's own figures are known.
+fn reported_metrics(q: &Query, n: u32) -> QueryMetrics {
+    let mut m = QueryMetrics { aggregate_n: Some(n), ..QueryMetrics::default() };
+    put_reported(q, &mut m);
+    m.ttft_ms = m.reported_ttft_ms.or(reported(q, "prefill_us").map(|us| us / 1e3));
+    m.ttft_method = m.ttft_ms.map(|_| if m.reported_ttft_ms.is_some() { RUNTIME_REPORTED } else { DERIVED });
+    m.prefill_tok_s = m.reported_prefill_tok_s;
+    m.decode_tok_s = m.reported_decode_tok_s;
+    m.tpot_ms = m.decode_tok_s.map(|rate| 1e3 / rate);
+    m.e2e_ms = reported(q, "e2e_us").map(|us| us / 1e3);
+    for (metric, value) in [
+        ("ttft_ms", m.ttft_ms),
+        ("prefill_tok_s", m.prefill_tok_s),
+        ("decode_tok_s", m.decode_tok_s),
+        ("tpot_ms", m.tpot_ms),
+        ("e2e_ms", m.e2e_ms),
+    ] {
+        if value.is_none() {
+            m.lacks(&[metric], "the tool does not report it");
+        }
+    }
+    m.lacks(&ITL, "the tool gives no time for each token");
     m
 }
 
@@ -117,6 +164,11 @@ pub fn launch_metrics<'a>(parsed: &Parsed, steps: impl Iterator<Item = &'a Done>
     m
 }
 
+/// What a TTFT begins with: `ids`, or `text` where the tool tokenises its prompt within it (design 2b.7).
+pub fn scope(parsed: &Parsed) -> &str {
+    parsed.notes.get("ttft_scope").map_or("ids", String::as_str)
+}
+
 /// Whether a launch has times of graphs only: its figures are composed, not measured.
 pub fn is_composed(parsed: &Parsed) -> bool {
     !parsed.graphs.is_empty() && parsed.queries.is_empty()
@@ -129,6 +181,13 @@ pub fn launch_figures(parsed: &Parsed, workload: Workload, warmup: u32) -> Query
         return composed(parsed, workload);
     }
     let warm: Vec<QueryMetrics> = parsed.queries.iter().filter(|q| q.query >= warmup).map(query_metrics).collect();
+    if warm.is_empty() && !parsed.queries.is_empty() {
+        // Rule R1: a first query is another metric than a warm one.
+        let mut m = QueryMetrics::default();
+        m.lacks(&["ttft_ms", "prefill_tok_s", "decode_tok_s", "tpot_ms", "e2e_ms"], "one query a process: there is a first query only");
+        m.lacks(&ITL, "one query a process: there is a first query only");
+        return m;
+    }
     let median = |pick: &dyn Fn(&QueryMetrics) -> Option<f64>| stats::median(&warm.iter().filter_map(pick).collect::<Vec<_>>());
     let itl = [0, 1, 2].map(|i| median(&|m| m.itl_ms.map(|q| q[i])));
     let mut absent: Vec<(&'static str, Cow<'static, str>)> = Vec::new();
@@ -148,6 +207,8 @@ pub fn launch_figures(parsed: &Parsed, workload: Workload, warmup: u32) -> Query
         reported_prefill_tok_s: median(&|m| m.reported_prefill_tok_s),
         reported_decode_tok_s: median(&|m| m.reported_decode_tok_s),
         composed: None,
+        ttft_method: warm.iter().find_map(|m| m.ttft_method),
+        aggregate_n: warm.iter().find_map(|m| m.aggregate_n),
         absent,
     }
 }
@@ -203,6 +264,28 @@ mod tests {
         assert_eq!(merged.itl_ms, None);
         assert!(merged.absent.contains(&("itl_p99_ms", "several tokens in one event".into())));
         assert_eq!(merged.decode_tok_s, Some(500.0)); // 2 steps in 4 ms
+    }
+
+    #[test]
+    fn what_a_tool_reports_is_marked() {
+        let reported = |figures: &[(&str, f64)]| Query {
+            query: 1,
+            prompt_tokens_reported: Some(64),
+            aggregate_n: Some(5),
+            reported: figures.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect(),
+            ..Query::default()
+        };
+        // 64 tokens in 32 ms are 2000 a second; 7 steps in 35 ms are 200 a second, 5 ms each.
+        let m = query_metrics(&reported(&[("ttft_us", 32_000.0), ("decode_us", 35_000.0), ("decode_steps", 7.0)]));
+        assert_eq!((m.ttft_ms, m.prefill_tok_s, m.decode_tok_s, m.tpot_ms), (Some(32.0), Some(2000.0), Some(200.0), Some(5.0)));
+        assert_eq!((m.ttft_method, m.aggregate_n, m.itl_ms, m.e2e_ms), (Some(RUNTIME_REPORTED), Some(5), None, None));
+        assert!(m.absent.contains(&("itl_p50_ms", "the tool gives no time for each token".into())));
+        let m = query_metrics(&reported(&[("prefill_us", 32_000.0)]));
+        assert_eq!((m.ttft_ms, m.ttft_method, m.decode_tok_s), (Some(32.0), Some(DERIVED), None));
+        // A first query alone is no metric of warm ones.
+        let first = Query { query: 0, ..reported(&[("ttft_us", 32_000.0)]) };
+        let m = launch_figures(&Parsed { queries: vec![first], ..Parsed::default() }, WORKLOAD, 1);
+        assert_eq!((m.ttft_ms, m.absent.len()), (None, 8));
     }
 
     const WORKLOAD: Workload = Workload::Generate { prompt_tokens: 80, gen_tokens: 16 };

@@ -13,6 +13,6 @@ mod repetition;
 mod session;
 
 pub use artifacts::needs_recipes;
-pub use evaluate::{QueryMetrics, is_composed, launch_figures, launch_metrics, query_metrics};
+pub use evaluate::{QueryMetrics, RUNTIME_REPORTED, is_composed, launch_figures, launch_metrics, query_metrics, scope};
 pub use launch::worst;
 pub use session::{Outcome, RunError, Setup, run};

@@ -87,11 +87,38 @@ pub fn check_count(expected: &Expected, parsed: &Parsed) -> (Check, Vec<String>)
     (if reasons.is_empty() { Check::Confirmed } else { Check::Contradicted }, reasons)
 }
 
+/// Counts of a tool that gives no time for each token: the numbers that it reports itself. Of a mean, they are those of one query.
+pub fn check_reported(expected: &Expected, queries: u32, parsed: &Parsed) -> (Check, Vec<String>) {
+    let mut reasons = Vec::new();
+    if parsed.queries.len() != queries as usize {
+        reasons.push(format!("{queries} results expected, {} found", parsed.queries.len()));
+    }
+    let mut unknown = false;
+    for q in &parsed.queries {
+        for (what, asked, told) in
+            [("prompt", expected.prompt_tokens, q.prompt_tokens_reported), ("generated", expected.gen_tokens, q.generated_reported)]
+        {
+            unknown |= told.is_none();
+            if let Some(n) = told.filter(|n| *n != asked) {
+                reasons.push(format!("query {}: {asked} {what} tokens asked, {n} reported by the runtime", q.query));
+            }
+        }
+    }
+    match (reasons.is_empty(), unknown) {
+        (false, _) => (Check::Contradicted, reasons),
+        (true, false) => (Check::Confirmed, reasons),
+        (true, true) => (Check::NotCheckable, vec!["the tool does not report how many tokens there were".to_owned()]),
+    }
+}
+
 /// Tokens: a float model must agree with its float32 reference in full; a quantised one states its agreement.
 pub fn check_tokens(quant: Quant, expected: &Expected, parsed: &Parsed) -> (Check, Option<f64>, Vec<String>) {
     let Some(reference) = &expected.reference else {
         return (Check::NotCheckable, None, vec!["no reference tokens".to_owned()]);
     };
+    if parsed.queries.iter().any(|q| q.aggregate_n.is_some()) {
+        return (Check::NotCheckable, None, vec!["the tool prints no token ids".to_owned()]);
+    }
     let mut lowest: Option<f64> = None;
     for q in &parsed.queries {
         let Some(want) = reference.get(q.query as usize) else { continue };
@@ -122,4 +149,30 @@ pub fn check_tokens(quant: Quant, expected: &Expected, parsed: &Parsed) -> (Chec
 pub fn contradiction(checks: &Checks) -> Option<String> {
     let bad = |c: Check| c == Check::Contradicted;
     (bad(checks.count) || bad(checks.tokens) || bad(checks.unit)).then(|| checks.reasons.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measurement::Query;
+
+    #[test]
+    fn reported_counts_are_compared_and_missing_ones_are_not_confirmed() {
+        let expected = Expected { prompt_tokens: 32, gen_tokens: 8, queries: 2, ..Expected::default() };
+        let query = |prompt, generated| Query {
+            prompt_tokens_reported: prompt,
+            generated_reported: generated,
+            aggregate_n: Some(1),
+            ..Query::default()
+        };
+        let check = |query: Query| check_reported(&expected, 1, &Parsed { queries: vec![query], ..Parsed::default() });
+        assert_eq!(check(query(Some(32), Some(8))).0, Check::Confirmed);
+        assert_eq!(check(query(Some(32), None)).0, Check::NotCheckable);
+        let (short, why) = check(query(Some(32), Some(5)));
+        assert_eq!((short, why), (Check::Contradicted, vec!["query 0: 8 generated tokens asked, 5 reported by the runtime".to_owned()]));
+        assert_eq!(check_reported(&expected, 2, &Parsed::default()).0, Check::Contradicted);
+        let expected = Expected { reference: Some(vec![vec![1; 8]]), ..expected };
+        let parsed = Parsed { queries: vec![query(Some(32), Some(8))], ..Parsed::default() };
+        assert_eq!(check_tokens(Quant::Fp16, &expected, &parsed).0, Check::NotCheckable);
+    }
 }

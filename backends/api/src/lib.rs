@@ -15,15 +15,16 @@ pub mod knowledge;
 mod measurement;
 mod reader;
 pub mod text;
+pub mod tool;
 
 pub use backend::{
     Artifact, Availability, AxisFit, Backend, Description, DeviceFacts, Found, Installed, Invocation, Launch, Need, Paths, Program, Recipe,
     Source, StagedFile, Step,
 };
-pub use bench_runner_protocol::EVENTS_ENV;
+pub use bench_runner_protocol::{EVENTS_ENV, Job};
 pub use captured::{Captured, Ended, Evidence};
 pub use cell::{Axis, Cell, DeviceClass, Geometry, Model, Pass, Quant, Setting, Unit, Workload};
-pub use checks::{Check, Checks, Expected, check_count, check_tokens, contradiction};
+pub use checks::{Check, Checks, Expected, check_count, check_reported, check_tokens, contradiction};
 pub use events::{NO_EVENTS, parsed_from_events};
 pub use job::{JOB_FILE, job, job_bytes};
 pub use measurement::{Failure, FailureKind, GraphTime, Hint, Layer, ParseError, Parsed, Query, Token};

@@ -3,8 +3,9 @@
 use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::cell::words;
+use crate::{cell::words, reader::ReadMeasurement};
 
 words! {
     /// Who is to blame for a failure. Only runtime, model and verify failures say something about the cell.
@@ -83,6 +84,29 @@ pub struct Query {
     pub finish: Option<String>,
     /// Raw figures of the runtime's own profile, the unit in the key (`ttft_us`).
     pub reported: BTreeMap<String, f64>,
+    /// Queries that `reported` is the mean of, for a tool that gives no time for each token: there are no `tokens` then, and no
+    /// `start_ns`. `None` where tokens were timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aggregate_n: Option<u32>,
+}
+
+impl Query {
+    /// A query, or the mean of `n` of them, as a tool's own output tells it. A rate becomes the duration that it stands for: N tokens
+    /// out are N - 1 steps, the first coming from the prefill (design 2b.7).
+    pub fn reported(query: u32, n: u32, read: &ReadMeasurement) -> Self {
+        let metric = |name: &str| read.metrics.get(name).and_then(Value::as_f64).filter(|v| v.is_finite() && *v > 0.0);
+        let count = |name: &str| metric(name).filter(|n| n.fract() == 0.0 && *n <= f64::from(u32::MAX)).map(|n| n as u32);
+        let (prompt, generated) = (count("prompt_tokens"), count("generated_tokens"));
+        let steps = generated.map(|n| f64::from(n.saturating_sub(1))).filter(|n| *n > 0.0);
+        let mut reported = BTreeMap::new();
+        let mut put = |key: &str, value: Option<f64>| value.map(|v| reported.insert(key.to_owned(), v));
+        put("ttft_us", metric("ttft_ms").map(|ms| ms * 1e3));
+        put("prefill_us", metric("prefill_tok_s").zip(prompt).map(|(rate, n)| f64::from(n) * 1e6 / rate));
+        put("decode_us", metric("decode_tok_s").zip(steps).map(|(rate, n)| n * 1e6 / rate));
+        put("decode_steps", steps);
+        put("e2e_us", metric("e2e_ms").map(|ms| ms * 1e3));
+        Self { query, prompt_tokens_reported: prompt, generated_reported: generated, reported, aggregate_n: Some(n), ..Self::default() }
+    }
 }
 
 /// One operation of a graph, from a profiling pass.
@@ -150,4 +174,26 @@ pub struct Parsed {
     /// The runner said that it had done everything: the event `end`.
     #[serde(default)]
     pub ended: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reported_query_has_durations_for_rates() {
+        let mut read = ReadMeasurement::new("query 1");
+        // 823 tokens in 531.665 ms; 199 steps in 5191.579 ms are 38.3313 tokens a second.
+        for (name, value) in
+            [("ttft_ms", 531.665), ("prompt_tokens", 823.0), ("generated_tokens", 200.0), ("decode_tok_s", 199.0 / 5.191_579)]
+        {
+            read.metric(name, value);
+        }
+        let q = Query::reported(1, 5, &read);
+        assert_eq!((q.prompt_tokens_reported, q.generated_reported, q.aggregate_n), (Some(823), Some(200), Some(5)));
+        assert!((q.reported["ttft_us"] - 531_665.0).abs() < 1e-6 && (q.reported["decode_us"] - 5_191_579.0).abs() < 1e-3, "{q:?}");
+        assert_eq!((q.reported["decode_steps"], q.reported.get("prefill_us"), q.tokens.len()), (199.0, None, 0));
+        let one = Query::reported(0, 1, ReadMeasurement::new("x").metric("generated_tokens", 1.0).metric("decode_tok_s", 9.0));
+        assert!(one.reported.is_empty(), "{one:?}");
+    }
 }

@@ -1,11 +1,13 @@
-//! MNN as a backend: a small Python runner over the MNN package's own engine.
+//! MNN as a backend: a small Python runner over the MNN package's own engine, and MNN's own programs on another machine.
+
+mod device;
 
 use std::collections::BTreeMap;
 
 use bench_backend_api::{
     Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure, Hint,
     Installed, Invocation, JOB_FILE, Launch, Need, ParseError, Parsed, Paths, Program, Quant, Recipe, Source, StagedFile, Step, Unit,
-    check_count, check_tokens, job, job_bytes, parsed_from_events,
+    check_count, check_tokens, job, job_bytes, parsed_from_events, tool::Told,
 };
 use serde_json::json;
 
@@ -39,11 +41,14 @@ impl Backend for Mnn {
         Description { name: "MNN", default_unit: Unit::Cpu, makes: MADE, layers: false }
     }
 
-    fn needs(&self, _: &DeviceFacts) -> Vec<Need> {
-        vec![Need::Python, package()]
+    fn needs(&self, device: &DeviceFacts) -> Vec<Need> {
+        if device.remote { device::needs(device) } else { vec![Need::Python, package()] }
     }
 
-    fn probe(&self, _: &DeviceFacts, installed: &Installed) -> Availability {
+    fn probe(&self, device: &DeviceFacts, installed: &Installed) -> Availability {
+        if device.remote {
+            return device::probe(device, installed);
+        }
         match (installed.get(&Need::Python), installed.get(&package())) {
             (Some(_), Some(found)) => Availability::Ready { version: format!("MNN {}", found.version.as_deref().unwrap_or("unknown")) },
             _ => Availability::Missing { what: "the Python package mnn".to_owned(), remedy: "bench runtimes install python".to_owned() },
@@ -74,6 +79,9 @@ impl Backend for Mnn {
     }
 
     fn stage(&self, launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
+        if launch.device.remote {
+            return device::stage(launch);
+        }
         let mut job = job(launch)?;
         job.threads.get_or_insert(1);
         job.model.files.insert("config".to_owned(), "config.json".to_owned());
@@ -92,7 +100,10 @@ impl Backend for Mnn {
         Ok(files)
     }
 
-    fn steps(&self, _: &Launch<'_>, _: &Paths) -> Vec<Step> {
+    fn steps(&self, launch: &Launch<'_>, paths: &Paths) -> Vec<Step> {
+        if launch.device.remote {
+            return device::steps(launch, paths);
+        }
         let env = BTreeMap::from([("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned()), ("PYTHONNOUSERSITE".to_owned(), "1".to_owned())]);
         let args = vec![RUNNER.to_owned(), JOB_FILE.to_owned()];
         let invocation = Invocation { program: Program::Need(Need::Python), args, env, outputs: Vec::new() };
@@ -100,10 +111,16 @@ impl Backend for Mnn {
     }
 
     fn parse(&self, captured: &Captured) -> Result<Parsed, ParseError> {
-        parsed_from_events(captured)
+        let Some(told) = Told::of(captured) else { return parsed_from_events(captured) };
+        let mut parsed = device::read(captured, &told)?;
+        told.note(&mut parsed);
+        Ok(parsed)
     }
 
     fn verify(&self, cell: &Cell, expected: &Expected, parsed: &Parsed, captured: &Captured) -> Checks {
+        if let Some(told) = Told::of(captured) {
+            return device::verify(cell, expected, parsed, captured, &told);
+        }
         let (count, mut reasons) = check_count(expected, parsed);
         let (tokens, token_agreement, why) = check_tokens(cell.quant, expected, parsed);
         reasons.extend(why);
@@ -134,3 +151,6 @@ impl Backend for Mnn {
         failure.message.contains("INTERNAL_ERROR").then(|| "the weight file is damaged or cut off: make or copy the model again".to_owned())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,16 @@
 //! ONNX Runtime with the QNN execution provider as a backend: our own runner, the token loop in our hands.
 
+mod device;
+
 use std::collections::BTreeMap;
 
 use bench_backend_api::{
     Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure, Hint,
-    Installed, Invocation, JOB_FILE, Launch, Need, ParseError, Parsed, Pass, Paths, Program, Reader, Recipe, Source, SourceFile,
-    StagedFile, Step, Unit, check_count, check_tokens, job, job_bytes, knowledge::Table, parsed_from_events,
+    Installed, Invocation, JOB_FILE, Job, Launch, Need, ParseError, Parsed, Pass, Paths, Program, Reader, Recipe, Source, SourceFile,
+    StagedFile, Step, Unit, check_count, check_tokens, job, job_bytes,
+    knowledge::Table,
+    parsed_from_events,
+    tool::{self, Told},
 };
 use bench_backend_qnn::context;
 
@@ -49,11 +54,17 @@ impl Backend for OrtQnn {
         Description { name: "ONNX Runtime QNN EP", default_unit: Unit::Npu, makes: context::MADE, layers: true }
     }
 
-    fn needs(&self, _: &DeviceFacts) -> Vec<Need> {
+    fn needs(&self, device: &DeviceFacts) -> Vec<Need> {
+        if device.remote {
+            return device::needs(device);
+        }
         vec![onnxruntime(), context::package(), runner()]
     }
 
     fn probe(&self, device: &DeviceFacts, installed: &Installed) -> Availability {
+        if device.remote {
+            return device::probe(device, installed);
+        }
         if device.os != "linux" || device.arch != "x86_64" {
             return Availability::Refused { reason: "on a PC the QNN EP runs on Linux x86_64 only".to_owned() };
         }
@@ -84,7 +95,7 @@ impl Backend for OrtQnn {
     }
 
     fn device_class(&self, _: &Cell, device: &DeviceFacts) -> DeviceClass {
-        context::device_class(device)
+        tool::npu_class(device)
     }
 
     fn recipe(&self, cell: &Cell, device: &DeviceFacts) -> Option<Recipe> {
@@ -92,45 +103,43 @@ impl Backend for OrtQnn {
     }
 
     fn stage(&self, launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
-        let mut job = job(launch)?;
+        let wanted = |f: &&String| [".onnx", ".bin", "meta.json"].iter().any(|end| f.ends_with(end));
+        let model = launch.artifact.files.iter().filter(wanted);
+        let model = model.map(|f| StagedFile { name: f.clone(), source: Source::Artifact(f.clone()) });
+        if launch.device.remote {
+            let libraries = ["./libonnxruntime.so", "./libonnxruntime_providers_qnn.so", "./libQnnHtp.so"].map(str::to_owned);
+            let job = || Ok(job_bytes(&ort_job(launch, libraries)?));
+            return Ok(device::stage(launch, job)?.into_iter().chain(model).collect());
+        }
         let qnn = launch.installed.path(&context::package());
         let ort = launch.installed.get(&onnxruntime());
         let version = ort.and_then(|f| f.version.clone()).unwrap_or_default();
         let library = format!("{}/capi/libonnxruntime.so.{version}", ort.map_or("", |f| f.path.as_str()));
-        for (key, path) in [
-            ("onnxruntime", library),
-            ("qnn_ep", format!("{qnn}/libonnxruntime_providers_qnn.so")),
-            ("qnn_backend", format!("{qnn}/libQnnHtp.so")),
-        ] {
-            job.runtime.insert(key.to_owned(), path);
-        }
-        for (name, file) in [("prefill", "prefill.onnx"), ("decode", "decode.onnx"), ("meta", "meta.json")] {
-            job.model.files.insert(name.to_owned(), file.to_owned());
-        }
-        job.threads = None;
-        job.options.insert("ep.soc_model".to_owned(), launch.device.soc_model.to_string());
-        job.options.insert("ep.htp_arch".to_owned(), launch.device.htp_arch.to_string());
-        let mut files = vec![StagedFile { name: JOB_FILE.to_owned(), source: Source::Bytes(job_bytes(&job)) }];
-        let wanted = |f: &&String| [".onnx", ".bin", "meta.json"].iter().any(|end| f.ends_with(end));
-        files.extend(
-            launch.artifact.files.iter().filter(wanted).map(|f| StagedFile { name: f.clone(), source: Source::Artifact(f.clone()) }),
-        );
+        let libraries = [library, format!("{qnn}/libonnxruntime_providers_qnn.so"), format!("{qnn}/libQnnHtp.so")];
+        let mut files = vec![StagedFile { name: JOB_FILE.to_owned(), source: Source::Bytes(job_bytes(&ort_job(launch, libraries)?)) }];
+        files.extend(model);
         Ok(files)
     }
 
-    fn steps(&self, launch: &Launch<'_>, _: &Paths) -> Vec<Step> {
-        let libraries = launch.installed.path(&context::package()).to_owned();
-        let env = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), libraries)]);
+    fn steps(&self, launch: &Launch<'_>, paths: &Paths) -> Vec<Step> {
         let outputs = match launch.pass {
             Pass::Profile => PROFILES.iter().map(|(_, file)| (*file).to_owned()).collect(),
             Pass::Measure => Vec::new(),
         };
+        if launch.device.remote {
+            return device::steps(launch, paths, outputs);
+        }
+        let libraries = launch.installed.path(&context::package()).to_owned();
+        let env = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), libraries)]);
         let invocation = Invocation { program: Program::Need(runner()), args: vec![JOB_FILE.to_owned()], env, outputs };
         vec![Step { name: "query".to_owned(), invocation }]
     }
 
     fn parse(&self, captured: &Captured) -> Result<Parsed, ParseError> {
-        let mut parsed = parsed_from_events(captured)?;
+        let mut parsed = if device::composes(captured) { device::read(captured)? } else { parsed_from_events(captured)? };
+        if let Some(told) = Told::of(captured) {
+            told.note(&mut parsed);
+        }
         for (phase, file) in PROFILES {
             let Some(bytes) = captured.files.get(file) else { continue };
             match OrtQnnReader.read(&[SourceFile { name: file.to_owned(), bytes: bytes.clone() }]) {
@@ -145,7 +154,10 @@ impl Backend for OrtQnn {
         Ok(parsed)
     }
 
-    fn verify(&self, cell: &Cell, expected: &Expected, parsed: &Parsed, _: &Captured) -> Checks {
+    fn verify(&self, cell: &Cell, expected: &Expected, parsed: &Parsed, captured: &Captured) -> Checks {
+        if device::composes(captured) {
+            return device::verify(parsed, captured);
+        }
         let (count, mut reasons) = check_count(expected, parsed);
         let (tokens, token_agreement, why) = check_tokens(cell.quant, expected, parsed);
         reasons.extend(why);
@@ -178,3 +190,19 @@ impl Backend for OrtQnn {
         bench_backend_qnn::explain(self, failure, launch)
     }
 }
+
+/// The job of our runner with ONNX Runtime, its provider, and the provider's backend.
+fn ort_job(launch: &Launch<'_>, libraries: [String; 3]) -> Result<Job, Failure> {
+    let mut job = job(launch)?;
+    job.runtime.extend(["onnxruntime", "qnn_ep", "qnn_backend"].map(str::to_owned).into_iter().zip(libraries));
+    for (name, file) in [("prefill", "prefill.onnx"), ("decode", "decode.onnx"), ("meta", "meta.json")] {
+        job.model.files.insert(name.to_owned(), file.to_owned());
+    }
+    job.threads = None;
+    job.options.insert("ep.soc_model".to_owned(), launch.device.soc_model.to_string());
+    job.options.insert("ep.htp_arch".to_owned(), launch.device.htp_arch.to_string());
+    Ok(job)
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,29 +2,41 @@
 //!
 //! It has no token loop: its figures are times of whole graphs, from which an upper bound is composed elsewhere (rule R11).
 
-use std::collections::{BTreeMap, BTreeSet};
+mod results;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
+};
 
 use bench_backend_api::{
     Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure,
-    FailureKind, GraphTime, Hint, Installed, Invocation, Launch, Need, ParseError, Parsed, Pass, Paths, Program, Reader, Reading, Recipe,
-    Source, SourceFile, StagedFile, Step, Unit, knowledge::Table,
+    FailureKind, Hint, Installed, Invocation, Launch, Need, ParseError, Parsed, Pass, Paths, Program, Reader, Recipe, Source, SourceFile,
+    StagedFile, Step, Unit,
+    knowledge::Table,
+    tool::{self, Tool, Words, has_hexagon},
 };
 use serde_json::{Value, json};
 
 use crate::{
     context,
-    graphs::{self, Graph, Told},
+    graphs::{self, Code, Graph, Told},
+    htp,
     reader::QnnReader,
 };
+use results::{has_results, profile_of, run_of, told, words};
 
 /// QNN through the tools of the QAIRT SDK.
 #[derive(Debug, Clone, Copy)]
 pub struct Qnn;
 
+static NET_RUN: LazyLock<Tool> =
+    LazyLock::new(|| Tool::parse(include_str!("../device/qnn-net-run.toml")).expect("the description is checked by a test"));
+static VIEWER: LazyLock<Tool> =
+    LazyLock::new(|| Tool::parse(include_str!("../device/qnn-profile-viewer.toml")).expect("the description is checked by a test"));
+
 /// Executions of each graph behind one average.
 const EXECUTIONS: u32 = 20;
-
-const TARGET: &str = "x86_64-linux-clang";
 
 /// What only a run that went through prints, and without which nothing counts, whatever the exit status.
 const FINISHED: &str = "Finished Executing Graphs";
@@ -33,54 +45,36 @@ const FINISHED: &str = "Finished Executing Graphs";
 const CONFIG: &str = "net_run.json";
 const EXTENSION: &str = "htp_ext.json";
 
-/// The words of `perf_profile`.
-const PERF_PROFILES: [&str; 11] = [
-    "low_balanced",
-    "balanced",
-    "default",
-    "high_performance",
-    "sustained_high_performance",
-    "burst",
-    "low_power_saver",
-    "power_saver",
-    "high_power_saver",
-    "extreme_power_saver",
-    "system_settings",
-];
+/// Group of the library without which a performance profile is silently none (rule R10).
+const PERF_PROFILE: &str = "perf-profile";
 
-/// Latency of the CPU's own sleep states that is accepted during a profile, in us: the tool's default, said so that it is on record.
-const RPC_CONTROL_LATENCY: u32 = 100;
-
-fn tool(name: &str) -> Need {
-    Need::QairtFile { path: format!("bin/{TARGET}/{name}") }
+/// A library of the SDK on this machine.
+fn local_library(name: &str, device: &DeviceFacts) -> Need {
+    Need::QairtFile { path: format!("lib/{}/{name}", device.qairt_target()) }
 }
 
-fn library(name: &str) -> Need {
-    Need::QairtFile { path: format!("lib/{TARGET}/{name}") }
+fn extensions(device: &DeviceFacts) -> Need {
+    let name = "libQnnHtpNetRunExtensions.so";
+    if device.remote { NET_RUN.library(name, device) } else { local_library(name, device) }
 }
 
-/// Without this library a performance profile is silently none (rule R10).
-fn extensions() -> Need {
-    library("libQnnHtpNetRunExtensions.so")
-}
-
-/// Buffers that CPU and NPU share exist on a phone only: on a PC the emulator reads the process's own memory.
+/// Buffers that CPU and NPU share exist on a phone only: the emulator reads the process's own memory.
 fn shares_buffers(device: &DeviceFacts) -> bool {
-    device.os == "android"
+    device.os == "android" && has_hexagon(device)
 }
 
 fn options(launch: &Launch<'_>) -> BTreeMap<String, String> {
-    let profile = launch.cell.asked(Axis::PerfProfile);
-    let mut options = BTreeMap::from([
-        ("engine".to_owned(), "graph".to_owned()),
-        ("executions".to_owned(), EXECUTIONS.to_string()),
-        ("shared_buffer".to_owned(), shares_buffers(launch.device).to_string()),
-        ("perf_profile".to_owned(), profile.unwrap_or("runtime-default").to_owned()),
-    ]);
-    if profile.is_some() {
-        options.insert("rpc_control_latency_us".to_owned(), RPC_CONTROL_LATENCY.to_string());
-    }
+    let mut options = htp::notes(launch.cell.asked(Axis::PerfProfile), launch.device);
+    options.insert("engine".to_owned(), "graph".to_owned());
+    options.insert("executions".to_owned(), EXECUTIONS.to_string());
+    options.insert("shared_buffer".to_owned(), shares_buffers(launch.device).to_string());
     options
+}
+
+/// Whether the tool is given a configuration: for a performance profile, and on another machine wherever it can be read.
+fn configured(launch: &Launch<'_>) -> bool {
+    let readable = launch.device.remote && launch.installed.get(&extensions(launch.device)).is_some();
+    launch.cell.asked(Axis::PerfProfile).is_some() || readable
 }
 
 impl Backend for Qnn {
@@ -92,25 +86,31 @@ impl Backend for Qnn {
         Description { name: "QNN (qnn-net-run)", default_unit: Unit::Npu, makes: context::MADE, layers: true }
     }
 
-    fn needs(&self, _: &DeviceFacts) -> Vec<Need> {
-        vec![tool("qnn-net-run"), tool("qnn-profile-viewer"), library("libQnnHtp.so"), library("libQnnSystem.so"), extensions()]
+    fn needs(&self, device: &DeviceFacts) -> Vec<Need> {
+        if device.remote {
+            return NET_RUN.all_needs(device).into_iter().chain(VIEWER.all_needs(device)).collect();
+        }
+        let libraries = ["libQnnHtp.so", "libQnnSystem.so"].map(|name| local_library(name, device));
+        [NET_RUN.program(device), VIEWER.program(device)].into_iter().chain(libraries).chain([extensions(device)]).collect()
     }
 
     fn probe(&self, device: &DeviceFacts, installed: &Installed) -> Availability {
+        let version = || {
+            let version = installed.get(&NET_RUN.program(device)).and_then(|f| f.version.clone());
+            Availability::Ready { version: format!("QAIRT {}", version.as_deref().unwrap_or("unknown")) }
+        };
+        if device.remote {
+            let tools = || NET_RUN.probe(device, installed).and_then(|()| VIEWER.probe(device, installed));
+            return context::reachable(device).and_then(|()| tools()).map_or_else(|missing| missing, |()| version());
+        }
         if device.os != "linux" || device.arch != "x86_64" {
             return Availability::Refused { reason: "on a PC qnn-net-run runs on Linux x86_64 only".to_owned() };
         }
-        let needs = self.needs(device);
-        match installed.missing(&needs) {
-            None => {
-                let version = installed.get(&needs[0]).and_then(|f| f.version.clone());
-                Availability::Ready { version: format!("QAIRT {}", version.as_deref().unwrap_or("unknown")) }
+        match installed.missing(&self.needs(device)) {
+            None => version(),
+            Some(Need::QairtFile { path }) => {
+                Availability::Missing { what: format!("Qualcomm's QAIRT SDK ({path})"), remedy: NET_RUN.remedy.clone() }
             }
-            Some(Need::QairtFile { path }) => Availability::Missing {
-                what: format!("Qualcomm's QAIRT SDK ({path})"),
-                remedy: "install the SDK and set QAIRT_SDK_ROOT to its folder, or run `bench runtimes install qairt --accept-licence`"
-                    .to_owned(),
-            },
             Some(other) => Availability::Missing { what: format!("{other:?}"), remedy: "bench runtimes list".to_owned() },
         }
     }
@@ -122,13 +122,13 @@ impl Backend for Qnn {
             (Axis::Kv, _) => AxisFit::Unsupported("the KV cache has 8 or 16 bits".to_owned()),
             (Axis::Batch, _) => AxisFit::Fixed("1"),
             (Axis::Threads, _) => AxisFit::NotApplicable,
-            (Axis::PerfProfile, word) if PERF_PROFILES.contains(&word) => AxisFit::Settable,
-            (Axis::PerfProfile, _) => AxisFit::Unsupported(format!("QNN's profiles are {}", PERF_PROFILES.join(", "))),
+            (Axis::PerfProfile, word) if htp::PERF_PROFILES.contains(&word) => AxisFit::Settable,
+            (Axis::PerfProfile, _) => AxisFit::Unsupported(format!("QNN's profiles are {}", htp::PERF_PROFILES.join(", "))),
         }
     }
 
     fn device_class(&self, _: &Cell, device: &DeviceFacts) -> DeviceClass {
-        context::device_class(device)
+        tool::npu_class(device)
     }
 
     fn recipe(&self, cell: &Cell, device: &DeviceFacts) -> Option<Recipe> {
@@ -137,29 +137,45 @@ impl Backend for Qnn {
 
     fn stage(&self, launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
         let graphs = graphs::from_artifact(launch.artifact)?;
-        // The emulator runs binaries of every Hexagon version as if nothing were wrong: a phone would refuse them.
-        let wanted = launch.device.htp_arch;
-        if let Some(arch) = launch.artifact.meta.get("htp_arch").and_then(Value::as_u64).filter(|arch| *arch != u64::from(wanted)) {
-            let message = format!("the context binaries were made for Hexagon v{arch}, the NPU asked for is Hexagon v{wanted}");
-            return Err(Failure::new(FailureKind::Model, message));
-        }
+        context::fits(launch)?;
+        let device = launch.device;
         let bytes = |name: &str, bytes: Vec<u8>| StagedFile { name: name.to_owned(), source: Source::Bytes(bytes) };
         let json = |value: &Value| serde_json::to_vec_pretty(value).unwrap_or_default();
         let mut files = Vec::new();
-        if let Some(profile) = launch.cell.asked(Axis::PerfProfile) {
-            let extensions = launch.installed.path(&extensions());
-            if extensions.is_empty() {
+        if device.remote {
+            files.extend(tool::staged(&[&NET_RUN, &VIEWER], device, launch.installed));
+            for (group, wanted) in [
+                ("online-prepare", !graphs.iter().all(|g| g.code() == Code::Context)),
+                ("dlc", graphs.iter().any(|g| g.code() == Code::Dlc)),
+            ] {
+                if wanted {
+                    files.extend(NET_RUN.stage_extra(group, "a model that is compiled on the device", device, launch.installed)?);
+                }
+            }
+        }
+        if configured(launch) {
+            let profile = launch.cell.asked(Axis::PerfProfile);
+            let found = launch.installed.path(&extensions(device));
+            if let Some(profile) = profile.filter(|_| found.is_empty()) {
                 let message =
                     format!("perf-profile = {profile}: without libQnnHtpNetRunExtensions.so the tool would run without it and not say so");
                 return Err(Failure::new(FailureKind::Usage, message));
             }
-            files.push(bytes(
-                CONFIG,
-                json(&json!({"backend_extensions": {"shared_library_path": extensions, "config_file_path": EXTENSION}})),
-            ));
-            let core = json!({"core_id": 0, "perf_profile": profile, "rpc_control_latency": RPC_CONTROL_LATENCY});
-            let device = json!({"device_id": 0, "dsp_arch": format!("v{}", launch.device.htp_arch), "cores": [core]});
-            files.push(bytes(EXTENSION, json(&json!({"devices": [device]}))));
+            let library = if device.remote {
+                files.extend(NET_RUN.stage_extra(PERF_PROFILE, "the HTP's configuration", device, launch.installed)?);
+                "./libQnnHtpNetRunExtensions.so"
+            } else {
+                found
+            };
+            let outer = json!({"backend_extensions": {"shared_library_path": library, "config_file_path": EXTENSION}});
+            let mut inner = json!({"devices": htp::devices(profile, device)});
+            // VTCM is a matter of compiling: a context binary has its own.
+            if let Some(vtcm_mb) = launch.artifact.meta.get("vtcm_mb").filter(|_| graphs.iter().all(|g| g.code() != Code::Context)) {
+                let names: Vec<&String> = graphs.iter().map(|g| &g.name).collect();
+                inner["graphs"] = json!([{"graph_names": names, "vtcm_mb": vtcm_mb}]);
+            }
+            files.push(bytes(CONFIG, json(&outer)));
+            files.push(bytes(EXTENSION, json(&inner)));
         }
         let sizes: BTreeSet<u64> = graphs.iter().flat_map(|g| g.inputs.iter().map(|(_, size)| *size)).collect();
         files.extend(sizes.into_iter().map(|size| bytes(&graphs::zeros(size), vec![0; size as usize])));
@@ -172,19 +188,25 @@ impl Backend for Qnn {
         Ok(files)
     }
 
-    fn steps(&self, launch: &Launch<'_>, _: &Paths) -> Vec<Step> {
-        let htp = launch.installed.path(&library("libQnnHtp.so"));
-        let libraries = htp.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let env = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), libraries.to_owned())]);
-        let step = |name: String, program: &str, args: Vec<String>, outputs: Vec<String>| Step {
-            name,
-            invocation: Invocation { program: Program::Need(tool(program)), args, env: env.clone(), outputs },
+    fn steps(&self, launch: &Launch<'_>, paths: &Paths) -> Vec<Step> {
+        let device = launch.device;
+        let htp = if device.remote { "libQnnHtp.so" } else { launch.installed.path(&local_library("libQnnHtp.so", device)) };
+        let step = |name: String, tool: &Tool, words: &Words, outputs: Vec<String>| {
+            if device.remote {
+                return tool.step(&name, device, paths, words, outputs);
+            }
+            let libraries = htp.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let env = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), libraries.to_owned())]);
+            Step {
+                name,
+                invocation: Invocation { program: Program::Need(tool.program(device)), args: tool.args(device, words), env, outputs },
+            }
         };
         let mut steps = Vec::new();
         for graph in graphs::from_artifact(launch.artifact).unwrap_or_default() {
             let outputs = [graphs::FILE.to_owned(), graph.log()].into_iter().chain(graph.results()).collect();
-            steps.push(step(graph.step.clone(), "qnn-net-run", net_run(launch, &graph, htp), outputs));
-            steps.push(step(viewer_name(&graph), "qnn-profile-viewer", vec!["--input_log".to_owned(), graph.log()], Vec::new()));
+            steps.push(step(graph.step.clone(), &NET_RUN, &net_run(launch, &graph, htp), outputs));
+            steps.push(step(viewer_name(&graph), &VIEWER, &Words::from([("log", graph.log())]), Vec::new()));
         }
         steps
     }
@@ -260,93 +282,24 @@ fn viewer_name(graph: &Graph) -> String {
     format!("{}-viewer", graph.step)
 }
 
-/// Arguments of qnn-net-run for one graph.
-fn net_run(launch: &Launch<'_>, graph: &Graph, backend: &str) -> Vec<String> {
-    let (list, folder, executions) = (list_name(graph), graph.folder(), EXECUTIONS.to_string());
+/// What the command line of qnn-net-run says of one graph.
+fn net_run(launch: &Launch<'_>, graph: &Graph, backend: &str) -> Words {
     let level = if launch.pass == Pass::Profile { "detailed" } else { "basic" };
-    let mut args = vec!["--backend", backend, "--retrieve_context", &graph.binary, "--input_list", &list, "--output_dir", &folder];
-    args.extend(["--use_native_input_files", "--use_native_output_files", "--profiling_level", level]);
-    args.extend(["--num_inferences", &executions, "--keep_num_outputs", "1", "--log_level", "error"]);
+    let mut words = Words::from([
+        ("backend", backend.to_owned()),
+        (graph.code().word(), graph.binary.clone()),
+        ("list", list_name(graph)),
+        ("folder", graph.folder()),
+        ("level", level.to_owned()),
+        ("executions", EXECUTIONS.to_string()),
+    ]);
     if shares_buffers(launch.device) {
-        args.push("--shared_buffer");
+        words.insert("shared_buffer", "--shared_buffer".to_owned());
     }
-    if launch.cell.asked(Axis::PerfProfile).is_some() {
-        args.extend(["--config_file", CONFIG]);
+    if configured(launch) {
+        words.insert("config", CONFIG.to_owned());
     }
-    args.into_iter().map(str::to_owned).collect()
-}
-
-fn told(captured: &Captured) -> Result<Told, ParseError> {
-    let error = |message: String| ParseError { file: graphs::FILE.to_owned(), message };
-    let bytes = captured.files.get(graphs::FILE).ok_or_else(|| error("did not come back with the output".to_owned()))?;
-    serde_json::from_slice(bytes).map_err(|e| error(e.to_string()))
-}
-
-/// Both output streams as one text: the tool's errors may be in either.
-fn words(captured: &Captured, prefix: &str) -> String {
-    let text = |name: &str| captured.text(&format!("{prefix}{name}")).unwrap_or_default();
-    format!("{}\n{}", text("stdout.txt"), text("stderr.txt"))
-}
-
-fn has_results(graph: &Graph, captured: &Captured, prefix: &str) -> bool {
-    let results = graph.results();
-    results.is_empty() || results.iter().any(|name| captured.files.contains_key(&format!("{prefix}{name}")))
-}
-
-/// Whether one graph was run: exit status 0 alone is not enough, the tool must say that it finished and leave results.
-fn run_of(graph: &Graph, captured: &Captured, parsed: &mut Parsed) -> Option<Failure> {
-    let prefix = format!("{}/", graph.step);
-    let text = words(captured, &prefix);
-    let reading =
-        QnnReader.read(&[SourceFile { name: format!("{prefix}stdout.txt"), bytes: text.clone().into_bytes() }]).unwrap_or_default();
-    let version = text.lines().find_map(|l| l.strip_prefix("qnn-net-run build version:").or_else(|| l.strip_prefix("QNN SDK")));
-    if let Some(version) = version {
-        parsed.notes.insert("runtime_version".to_owned(), format!("QAIRT {}", version.trim()));
-    }
-    // That the tool prints no times is known: they come from the viewer.
-    parsed.warnings.extend(reading.warnings.into_iter().filter(|w| !w.contains("prints no times")).map(|w| format!("{}: {w}", graph.step)));
-    if let Some(mut failure) = reading.failure {
-        failure.message = format!("{}: {}", graph.step, failure.message);
-        return Some(failure);
-    }
-    let problem = if !text.contains(FINISHED) {
-        let last = text.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("nothing");
-        let last: String = last.trim().chars().filter(|c| !c.is_control()).take(200).collect();
-        let code = captured.ended.code.filter(|c| *c != 0).map(|c| format!(" (exit status {c})")).unwrap_or_default();
-        format!("ended without `{FINISHED}`{code}, its last words: {last}")
-    } else if !has_results(graph, captured, &prefix) {
-        format!("left no results in {}/Result_0", graph.folder())
-    } else {
-        return None;
-    };
-    Some(Failure::new(FailureKind::Runtime, format!("{}: qnn-net-run {problem}", graph.step)))
-}
-
-/// Takes time and operations of one graph from what the viewer printed.
-fn profile_of(graph: &Graph, reading: Reading, executions: u32, parsed: &mut Parsed) -> Option<Failure> {
-    let figure = |name: &str| reading.measurements.iter().filter_map(|m| m.metrics.get(name).and_then(Value::as_f64)).collect::<Vec<f64>>();
-    let latencies = figure("latency_ms");
-    let problem = match latencies.as_slice() {
-        [] => Some("holds no time of an execution".to_owned()),
-        [_] => None,
-        several => Some(format!("holds {} graphs where one was run", several.len())),
-    };
-    parsed.warnings.extend(reading.warnings.iter().map(|w| format!("{}: {w}", graph.step)));
-    if let Some(problem) = problem {
-        return Some(Failure::new(FailureKind::Runtime, format!("{}: the profile {problem}", graph.step)));
-    }
-    if let Some(load) = figure("load_ms").first() {
-        parsed.notes.insert(format!("init_{}_ms", graph.step), load.to_string());
-    }
-    let Graph { phase, tokens, part, parts, .. } = graph.clone();
-    parsed.graphs.push(GraphTime { phase, tokens, part, parts, n: executions, latency_ms: latencies[0] });
-    parsed.layers.extend(reading.layers.into_iter().map(|mut layer| {
-        layer.phase.clone_from(&graph.phase);
-        // The viewer averages over all executions and does not say of how many: we asked for them.
-        layer.count = layer.count.or(Some(executions));
-        layer
-    }));
-    None
+    words
 }
 
 #[cfg(test)]

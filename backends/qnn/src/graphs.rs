@@ -26,9 +26,33 @@ pub struct Told {
     pub options: BTreeMap<String, String>,
 }
 
-/// One graph in a binary of its own.
+/// What a graph's file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Code {
+    /// Compiled for one chip.
+    Context,
+    /// A model library of the SDK's converter: compiled on the device.
+    Library,
+    /// A deep-learning container: compiled on the device.
+    Dlc,
+}
+impl Code {
+    /// The word of the command line that names such a file.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Context => "context",
+            Self::Library => "model",
+            Self::Dlc => "dlc",
+        }
+    }
+}
+
+/// One graph in a file of its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Graph {
+    /// Its name in the artifact's description.
+    #[serde(default)]
+    pub name: String,
     /// Name of its step: `prefill`, or `prefill-2` where the phase has several parts.
     pub step: String,
     /// `prefill` or `decode`.
@@ -39,7 +63,7 @@ pub struct Graph {
     pub parts: u32,
     /// Tokens of one execution (AR).
     pub tokens: u32,
-    /// The context binary in the artifact.
+    /// Its context binary, model library or DLC in the artifact.
     pub binary: String,
     /// Input tensors with their sizes in bytes.
     pub inputs: Vec<(String, u64)>,
@@ -48,6 +72,15 @@ pub struct Graph {
 }
 
 impl Graph {
+    /// What its file is, by the end of its name.
+    pub fn code(&self) -> Code {
+        match self.binary.rsplit('.').next() {
+            Some("so") => Code::Library,
+            Some("dlc") => Code::Dlc,
+            _ => Code::Context,
+        }
+    }
+
     /// The line of the input list. Times do not depend on the values, so that tensors of one size share a file of zeros.
     pub fn input_list(&self) -> String {
         let words: Vec<String> = self.inputs.iter().map(|(name, size)| format!("{name}:={}", zeros(*size))).collect();
@@ -84,7 +117,9 @@ pub fn from_artifact(artifact: &Artifact) -> Result<Vec<Graph>, Failure> {
     let described = artifact.meta.get("graphs").and_then(Value::as_object).ok_or_else(|| {
         let mut failure = usage("the artifact's meta.json has no `graphs`: qnn-net-run has to be told each graph's inputs");
         failure.hint = Some(
-            "list meta.json among the artifact's files, with `tokens`, `binary`, `inputs` and `outputs` of each graph, as in those that bench makes"
+            "a Genie bundle alone can't be run: its parts do not tell their tensors. List a meta.json among the artifact's files, with `tokens`, \
+             `binary` (a context binary, a model library *.so or a *.dlc of one graph), `inputs` and `outputs` of each graph of each part \
+             (qnn-context-binary-utility shows them), as in those that bench makes"
                 .to_owned(),
         );
         failure
@@ -146,7 +181,17 @@ fn graph(name: &str, value: &Value, artifact: &Artifact) -> Result<Graph, Failur
         return Err(bad(&format!("an input list can't hold the name {name:?}")));
     }
     let output = sizes("outputs")?.into_iter().filter(|(name, _)| !name.contains('/')).min_by_key(|(_, size)| *size).map(|(name, _)| name);
-    Ok(Graph { step: name.to_owned(), phase: phase.to_owned(), part: 0, parts: 0, tokens, binary: binary.to_owned(), inputs, output })
+    Ok(Graph {
+        name: name.to_owned(),
+        step: name.to_owned(),
+        phase: phase.to_owned(),
+        part: 0,
+        parts: 0,
+        tokens,
+        binary: binary.to_owned(),
+        inputs,
+        output,
+    })
 }
 
 /// Numbers the parts of a phase: by `2_of_5` in the names where there is such a thing, else as they stand.

@@ -4,6 +4,7 @@ mod adapter;
 pub mod context;
 mod explain;
 mod graphs;
+pub mod htp;
 mod reader;
 
 pub use adapter::Qnn;

@@ -52,6 +52,9 @@ pub(super) async fn run(
 
     let mut watch = Watch {
         remote,
+        soc: None,
+        vtcm_mb: None,
+        no_llm: None,
         agent,
         out,
         started: Instant::now(),

@@ -1,5 +1,7 @@
+mod device;
+
 use super::*;
-use bench_backend_api::{Artifact, Ended, Evidence, Found, Model, Quant, Setting, Workload};
+use bench_backend_api::{Artifact, Ended, Evidence, Found, GraphTime, Model, Quant, Setting, Workload};
 
 fn cell(perf_profile: Option<&str>) -> Cell {
     Cell {
@@ -65,7 +67,7 @@ fn without_the_sdk_the_remedy_is_named() {
         what.contains("bin/x86_64-linux-clang/qnn-net-run") && remedy.contains("QAIRT_SDK_ROOT") && remedy.contains("--accept-licence")
     );
     // Without the extensions library a performance profile would silently be none.
-    let Availability::Missing { what, .. } = Qnn.probe(&device("linux"), &installed(Some(&extensions()))) else { panic!() };
+    let Availability::Missing { what, .. } = Qnn.probe(&device("linux"), &installed(Some(&extensions(&device("linux"))))) else { panic!() };
     assert!(what.contains("libQnnHtpNetRunExtensions.so"), "{what}");
     assert_eq!(Qnn.probe(&device("linux"), &installed(None)), Availability::Ready { version: "QAIRT 2.99".into() });
 }
@@ -84,9 +86,6 @@ fn the_commands_of_a_launch() {
     assert_eq!(steps[2].invocation.env["LD_LIBRARY_PATH"], "/sdk/lib/x86_64-linux-clang");
     let profile = with_launch(&cell, Pass::Profile, &installed(None), "linux", |l| Qnn.steps(l, &paths()));
     assert!(profile[0].invocation.args.join(" ").contains("--profiling_level detailed"));
-    // Buffers are shared where there is something to share them with.
-    let phone = with_launch(&cell, Pass::Measure, &installed(None), "android", |l| Qnn.steps(l, &paths()));
-    assert!(phone[0].invocation.args.contains(&"--shared_buffer".to_owned()));
 }
 
 #[test]
@@ -105,7 +104,7 @@ fn a_performance_profile_goes_through_the_extensions() {
     assert_eq!(inner.pointer("/devices/0/dsp_arch"), Some(&json!("v75")));
     let steps = with_launch(&cell, Pass::Measure, &installed(None), "linux", |l| Qnn.steps(l, &paths()));
     assert!(steps[0].invocation.args.join(" ").ends_with("--config_file net_run.json"));
-    let error = with_launch(&cell, Pass::Measure, &installed(Some(&extensions())), "linux", |l| Qnn.stage(l)).unwrap_err();
+    let error = with_launch(&cell, Pass::Measure, &installed(Some(&extensions(&device("linux")))), "linux", |l| Qnn.stage(l)).unwrap_err();
     assert!(error.message.contains("libQnnHtpNetRunExtensions.so"), "{error}");
     assert!(matches!(Qnn.axis(Axis::PerfProfile, "brust"), AxisFit::Unsupported(_)));
     assert_eq!(Qnn.axis(Axis::PerfProfile, "burst"), AxisFit::Settable);
