@@ -85,7 +85,7 @@ fn cell(backend: &dyn Backend, unit: Unit, axes: &[(Axis, &str)]) -> Cell {
 /// Everything that reaches the device of one launch, as one text. `None` where the adapter refuses.
 fn told(backend: &dyn Backend, device: &DeviceFacts, installed: &Installed, cell: &Cell, pass: Pass) -> Option<String> {
     let (artifact, prompts) = (artifact(backend.id()), [vec![0, 4, 5], vec![0, 6, 7]]);
-    let launch = Launch { cell, pass, prompts: &prompts, artifact: &artifact, installed, device };
+    let launch = Launch { cell, pass, prompts: &prompts, texts: &[], artifact: &artifact, installed, device };
     let files = backend.stage(&launch).ok()?;
     let steps = backend.steps(&launch, &Paths { work: "/data/local/tmp/bench/w".into(), events: "events.jsonl".into() });
     assert!(!steps.is_empty(), "{}: staged and nothing to run", backend.id());

@@ -167,8 +167,8 @@ impl Backend for OrtGenai {
         Checks { count, tokens: Check::NotCheckable, unit, token_agreement: None, unit_found, reasons }
     }
 
-    fn explain(&self, failure: &Failure) -> Option<Hint> {
-        bench_backend_qnn::hint(&failure.message)
+    fn explain(&self, failure: &Failure, launch: &Launch<'_>) -> Option<Hint> {
+        bench_backend_qnn::explain(self, failure, launch)
     }
 }
 

@@ -52,9 +52,6 @@ pub(super) async fn run(
 
     let mut watch = Watch {
         remote,
-        soc: None,
-        vtcm_mb: None,
-        no_llm: None,
         agent,
         out,
         started: Instant::now(),

@@ -36,7 +36,7 @@ pub fn config(launch: &Launch<'_>, wanted: Wanted) -> Result<Value, Failure> {
             "tokenizer": {"version": 1, "path": "tokenizer.json"},
             "engine": {"version": 1, "n-threads": threads,
                 "backend": {"version": 1, "type": "QnnHtp", "QnnHtp": {"version": 1, "use-mmap": false, "spill-fill-bufsize": 0,
-                    "mmap-budget": 0, "poll": false, "cpu-mask": "0x3", "kv-dim": g.head_dim, "pos-id-dim": g.head_dim / 2,
+                    "mmap-budget": 0, "poll": false, "cpu-mask": "0x3", "kv-dim": g.head_dim, "pos-id-dim": g.head_dim.map(|d| d / 2),
                     "allow-async-init": false, "rope-theta": g.rope_theta}},
                 "model": {"version": 1, "type": "binary", "binary": {"version": 1}}}}})
     });
@@ -51,8 +51,9 @@ pub fn config(launch: &Launch<'_>, wanted: Wanted) -> Result<Value, Failure> {
     }
     if let Some(context) = dialog.get_mut("context").and_then(Value::as_object_mut).filter(|_| own.is_some()) {
         // The last id of a shipped vocabulary is a reserved one or padding, which no model emits. The made model may emit any.
-        let last = context.get("n-vocab").and_then(Value::as_u64).unwrap_or(u64::from(g.vocab)).saturating_sub(1);
-        context.insert("eos-token".to_owned(), json!(last));
+        let vocab = context.get("n-vocab").and_then(Value::as_u64).or(g.vocab.map(u64::from));
+        let missing = || usage("the Genie configuration has no `dialog.context.n-vocab`, and the geometry no `vocab`".to_owned());
+        context.insert("eos-token".to_owned(), json!(vocab.ok_or_else(missing)?.saturating_sub(1)));
         context.remove("eot-token");
     }
     if let Some(tokenizer) = dialog.get_mut("tokenizer").and_then(Value::as_object_mut) {
