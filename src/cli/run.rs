@@ -15,11 +15,14 @@ use super::{
     runtimes::{cache, consent, unavailable},
 };
 use crate::{
-    device::local::{LOCAL, Local, end_orphan},
+    device::{
+        self,
+        local::{LOCAL, Local, end_orphan},
+    },
     registry,
     results::folder::Folder,
     run::{self, Outcome, RunError, Setup},
-    runtimes::{self, Cache, own_program, python},
+    runtimes::{self, Cache, agent_for, python},
     scenario::Plan,
 };
 
@@ -74,10 +77,8 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     }
     let own = registry::commands(&plan.commands);
     let backends = registry::with(&own);
-    let agent = own_program("bench-agent").ok_or_else(|| {
-        let message = "bench-agent is not beside bench: run `cargo build --workspace`, or name its folder in BENCH_LIBEXEC".to_owned();
-        anyhow::Error::from(Failed { code: Code::Unavailable, message })
-    })?;
+    let facts = device::local_facts(plan.device.soc_model, plan.device.htp_arch);
+    let agent = agent_for(&cache, &facts).map_err(unavailable)?;
     let device = Local::new(agent, cache.join("work"), plan.device.soc_model, plan.device.htp_arch);
     let installed = install(&cache, &plan, &backends, &device, args)?;
     // Not before everything is there: a run folder in which nothing was tried helps nobody.
@@ -224,7 +225,7 @@ fn install(cache: &Cache, plan: &Plan, backends: &[&dyn Backend], device: &Local
     if run::needs_recipes(plan) {
         needs.push(Need::Python);
     }
-    let found = runtimes::find(cache, needs.clone());
+    let found = runtimes::find(cache, device.facts(), needs.clone());
     let wanted = needs.iter().any(|n| matches!(n, Need::Python | Need::PythonPackage { .. }) && found.get(n).is_none());
     if !wanted || args.offline {
         return Ok(found);
@@ -234,5 +235,5 @@ fn install(cache: &Cache, plan: &Plan, backends: &[&dyn Backend], device: &Local
     }
     let say = |text: &str| super::note(text);
     python::Environment::install(cache, &say).map_err(unavailable)?;
-    Ok(runtimes::find(cache, needs))
+    Ok(runtimes::find(cache, device.facts(), needs))
 }
