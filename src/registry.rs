@@ -24,6 +24,9 @@ pub static READERS: &[&dyn Reader] = &[
     &bench_backend_llama_cpp::LlamaCppReader,
 ];
 
+/// Frameworks whose programs for phones the user builds: the lines to type, with `{soc}`, `{soc_model}` and `{htp_arch}` for the chip's.
+pub static BUILD_GUIDES: &[(&str, &str)] = &[("mnn", bench_backend_mnn::BUILD_GUIDE)];
+
 /// Ids that `bench parse` knows.
 pub fn reader_ids() -> Vec<&'static str> {
     READERS.iter().map(|r| r.id()).collect()

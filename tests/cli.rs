@@ -33,7 +33,7 @@ fn a_command_line_that_makes_no_sense_is_usage() {
         (&["run", scenario, "--retry-failed"], "--resume"),
         (&["check"], "SCENARIOS"),
         (&["parse", "no-such-tool", scenario], "no backend `no-such-tool`: "),
-        (&["runtimes", "install", "cuda"], "python or qairt"),
+        (&["runtimes", "install", "cuda"], "python or qairt or android"),
         (&["completions", "teletype"], "teletype"),
         (&["plan", scenario, "--only", "quant=w5"], "`w5` is not a value of `quant`"),
         (&["plan", scenario, "--only", "backend"], "is not key=value"),

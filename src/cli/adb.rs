@@ -5,8 +5,7 @@ use bench_backend_api::DeviceFacts;
 use super::exit::{Code, Failed};
 use crate::{
     device::{
-        self,
-        Device, Identified, Stated,
+        self, Device, Identified, Stated,
         adb::{
             Adb, Address, Facts, Options,
             select::{self, Seen, SelectError, Survey},

@@ -16,14 +16,14 @@ use super::{
 };
 use crate::{
     device::{
-        Cancel, Device,
+        self, Cancel, Device,
         adb::Adb,
         local::{LOCAL, Local, end_orphan},
     },
     registry,
     results::folder::Folder,
     run::{self, Outcome, RunError, Setup},
-    runtimes::{self, Cache, own_program, python},
+    runtimes::{self, Cache, agent_for, python},
     scenario::{DeviceChoice, Plan, Scenario},
 };
 
@@ -78,10 +78,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     };
     let choice = wanted.device().clone();
     if choice.local {
-        let agent = own_program("bench-agent").ok_or_else(|| {
-            let message = "bench-agent is not beside bench: run `cargo build --workspace`, or name its folder in BENCH_LIBEXEC".to_owned();
-            anyhow::Error::from(Failed { code: Code::Unavailable, message })
-        })?;
+        let agent = agent_for(&cache, &device::local_facts(choice.soc_model, choice.htp_arch)).map_err(unavailable)?;
         let device = Local::new(agent, cache.join("work"), choice.soc_model, choice.htp_arch);
         let job = Job::new(args, &cache, wanted.plan(args, device.facts(), choice)?, device, old)?;
         let console = Console::new(args.format);
@@ -95,7 +92,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     let mut jobs = Vec::new();
     let mut old = old;
     for device in runtime.block_on(args.servers.open(&choice))? {
-        let agent = runtimes::agent_for(&cache, device.facts()).map_err(unavailable)?;
+        let agent = agent_for(&cache, device.facts()).map_err(unavailable)?;
         let device = device.with_agent(agent);
         let chosen = adb::chosen(device.facts(), &choice);
         let plan = wanted.plan(args, device.facts(), chosen)?;
@@ -331,7 +328,7 @@ fn install(cache: &Cache, plan: &Plan, backends: &[&dyn Backend], device: &Devic
     if run::needs_recipes(plan) {
         needs.push(Need::Python);
     }
-    let found = runtimes::find(cache, needs.clone());
+    let found = runtimes::find(cache, device, needs.clone());
     let wanted = needs.iter().any(|n| matches!(n, Need::Python | Need::PythonPackage { .. }) && found.get(n).is_none());
     if !wanted || args.offline {
         return Ok(found);
@@ -341,5 +338,5 @@ fn install(cache: &Cache, plan: &Plan, backends: &[&dyn Backend], device: &Devic
     }
     let say = |text: &str| super::note(text);
     python::Environment::install(cache, &say).map_err(unavailable)?;
-    Ok(runtimes::find(cache, needs))
+    Ok(runtimes::find(cache, device, needs))
 }

@@ -125,7 +125,9 @@ impl Device for Local {
         fs::write(&spec_file, bytes).map_err(DeviceError::io(&spec_file))?;
         let mut command = Command::new(&self.agent);
         // A group of its own: Ctrl-C in the terminal must reach bench alone, which then asks the agent to stop.
-        command.arg("run").arg(&spec_file).process_group(0).stdin(self.agent_stdin()?).stdout(Stdio::null()).stderr(Stdio::piped());
+        #[cfg(unix)]
+        command.process_group(0);
+        command.arg("run").arg(&spec_file).stdin(self.agent_stdin()?).stdout(Stdio::null()).stderr(Stdio::piped());
         let child = command.spawn().map_err(|e| DeviceError::Agent(format!("{}: {e}", self.agent.display())))?;
         let pid = child.id();
         let mut finished = Box::pin(child.wait_with_output());

@@ -79,7 +79,7 @@ pub fn lock_hash() -> String {
 
 /// The folder of the environment for this lock.
 pub fn folder(cache: &Cache) -> PathBuf {
-    cache.join("runtimes").join(format!("python-{}", lock_hash()))
+    cache.runtimes().join(format!("python-{}", lock_hash()))
 }
 
 /// Written last: a folder without it is not an environment.
@@ -110,7 +110,7 @@ impl Environment {
     /// Installs the environment unless it is there; `say` hears what is going on. Two at once wait for each other.
     pub fn install(cache: &Cache, say: &dyn Fn(&str)) -> Result<Self, InstallError> {
         let folder = folder(cache);
-        let parent = cache.join("runtimes");
+        let parent = cache.runtimes();
         fs::create_dir_all(&parent).map_err(io_error(&parent))?;
         let lock_path = parent.join("python.lock");
         let lock = File::create(&lock_path).map_err(io_error(&lock_path))?;

@@ -3,14 +3,16 @@
 use std::{
     env, fs, io,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
 };
 
 use bench_backend_api::Found;
 use serde::Deserialize;
 use thiserror::Error;
 
-use super::{Cache, on_path};
+use super::{
+    Cache,
+    archive::{fetch, unpack},
+};
 
 #[derive(Debug, Deserialize)]
 struct Data {
@@ -80,11 +82,11 @@ impl Sdk {
     /// `QAIRT_SDK_ROOT`, `QNN_SDK_ROOT`, or the one installed by bench.
     pub fn find(cache: &Cache) -> Option<Self> {
         let named = ["QAIRT_SDK_ROOT", "QNN_SDK_ROOT"].into_iter().filter_map(env::var_os).map(PathBuf::from);
-        let installed = cache.join("runtimes").join("qairt");
+        let installed = cache.runtimes().join("qairt");
         named.chain([installed]).find_map(|root| Self::open(&root))
     }
 
-    fn open(root: &Path) -> Option<Self> {
+    pub(super) fn open(root: &Path) -> Option<Self> {
         if !root.join("bin").is_dir() && !root.join("lib").is_dir() {
             return None;
         }
@@ -114,7 +116,7 @@ impl Sdk {
         if !accepted {
             return Err(QairtError::Licence { page: data.archive.page });
         }
-        let parent = cache.join("runtimes");
+        let parent = cache.runtimes();
         let io_error = |path: &Path| {
             let path = path.to_path_buf();
             move |source| QairtError::Io { path, source }
@@ -172,41 +174,10 @@ fn subfolders(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Runs Python's standard library for what it does well: downloads with the system's certificates and zip files of any size.
-fn python(script: &str, args: &[&Path]) -> Result<(), String> {
-    let python = on_path("python3").ok_or("no python3 on PATH: run `apt-get install python3`")?;
-    let output = Command::new(python).args(["-I", "-c", script]).args(args).stdin(Stdio::null()).output().map_err(|e| e.to_string())?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    Err(words.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("no reason given").to_owned())
-}
-
-fn fetch(url: &str, to: &Path) -> Result<(), String> {
-    const SCRIPT: &str = "import sys,shutil,urllib.request\nwith urllib.request.urlopen(sys.argv[1],timeout=60) as r, open(sys.argv[2],'wb') as f: shutil.copyfileobj(r,f,1<<20)";
-    python(SCRIPT, &[Path::new(url), to])
-}
-
-/// Unpacks with file modes; a name that leads out of the folder is an error.
-fn unpack(archive: &Path, to: &Path) -> Result<(), String> {
-    const SCRIPT: &str = r"
-import os,sys,zipfile
-to=os.path.realpath(sys.argv[2]); os.makedirs(to)
-with zipfile.ZipFile(sys.argv[1]) as z:
-    for i in z.infolist():
-        p=os.path.realpath(os.path.join(to,i.filename))
-        if p!=to and not p.startswith(to+os.sep): sys.exit('a name leads out of the archive: '+i.filename)
-        z.extract(i,to)
-        m=i.external_attr>>16&0o777
-        if m and not i.is_dir(): os.chmod(p,m|0o600)
-";
-    python(SCRIPT, &[archive, to])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtimes::archive::python;
 
     #[test]
     fn the_data_names_a_version_and_an_address() {

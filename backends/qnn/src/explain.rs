@@ -86,7 +86,15 @@ mod tests {
         let library = Need::DeviceLibrary { set: "qairt".to_owned(), name: "libQnnHtp.so".to_owned() };
         let installed = Installed([(library, Found { path: "/x".to_owned(), version: version.map(str::to_owned) })].into());
         let artifact = Artifact { files: Vec::new(), meta };
-        let launch = Launch { cell: &cell, pass: Pass::Measure, prompts: &[], artifact: &artifact, installed: &installed, device: &device };
+        let launch = Launch {
+            cell: &cell,
+            pass: Pass::Measure,
+            prompts: &[],
+            texts: &[],
+            artifact: &artifact,
+            installed: &installed,
+            device: &device,
+        };
         explain(&crate::Qnn, failure, &launch)
     }
 

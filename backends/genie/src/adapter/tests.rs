@@ -45,7 +45,10 @@ fn adapted(own: &Value, threads: Option<&str>) -> Result<Value, Failure> {
     let artifact = Artifact { files: vec!["m.bin".to_owned()], meta: json!({"config": own}) };
     let (installed, device) = (Installed::default(), pc());
     let pass = bench_backend_api::Pass::Measure;
-    config(&Launch { cell: &cell, pass, prompts: &[], artifact: &artifact, installed: &installed, device: &device }, Wanted::default())
+    config(
+        &Launch { cell: &cell, pass, prompts: &[], texts: &[], artifact: &artifact, installed: &installed, device: &device },
+        Wanted::default(),
+    )
 }
 
 #[test]

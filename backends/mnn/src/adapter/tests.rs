@@ -37,7 +37,8 @@ fn made(cell: &Cell, files: &[&str], without: &[&str]) -> Result<(Vec<StagedFile
     let (device, installed) = (phone(), installed(without));
     // One discarded query and three measured ones.
     let prompts = vec![vec![1; 64]; 4];
-    let launch = Launch { cell, pass: Pass::Measure, prompts: &prompts, artifact: &artifact, installed: &installed, device: &device };
+    let launch =
+        Launch { cell, pass: Pass::Measure, prompts: &prompts, texts: &[], artifact: &artifact, installed: &installed, device: &device };
     let staged = Mnn.stage(&launch)?;
     Ok((staged, Mnn.steps(&launch, &Paths { work: "/w".into(), events: "e".into() }).remove(0)))
 }

@@ -28,8 +28,15 @@ fn installed(without: &[&str]) -> Installed {
 fn made(unit: Unit, files: &[&str], without: &[&str]) -> Result<(Vec<StagedFile>, Step), Failure> {
     let artifact = Artifact { files: files.iter().map(|f| (*f).to_owned()).collect(), meta: Value::Null };
     let (cell, device, installed, prompts) = (cell(unit), phone(), installed(without), vec![vec![1; 128]; 6]);
-    let launch =
-        Launch { cell: &cell, pass: Pass::Measure, prompts: &prompts, artifact: &artifact, installed: &installed, device: &device };
+    let launch = Launch {
+        cell: &cell,
+        pass: Pass::Measure,
+        prompts: &prompts,
+        texts: &[],
+        artifact: &artifact,
+        installed: &installed,
+        device: &device,
+    };
     let staged = OrtGenai.stage(&launch)?;
     Ok((staged, OrtGenai.steps(&launch, &Paths { work: "/w".into(), events: "e".into() }).remove(0)))
 }

@@ -38,7 +38,8 @@ const WHOLE: [&str; 5] = ["prefill.onnx", "prefill.bin", "decode.onnx", "decode.
 
 fn made(axes: &[(Axis, &str)], pass: Pass, without: &[&str], files: &[&str]) -> Result<(Vec<StagedFile>, Vec<Step>), Failure> {
     let (cell, artifact, device, installed) = (cell(axes), artifact(files), phone(), installed(without));
-    let launch = Launch { cell: &cell, pass, prompts: &[vec![0, 4, 5]], artifact: &artifact, installed: &installed, device: &device };
+    let launch =
+        Launch { cell: &cell, pass, prompts: &[vec![0, 4, 5]], texts: &[], artifact: &artifact, installed: &installed, device: &device };
     let files = OrtQnn.stage(&launch)?;
     Ok((files, OrtQnn.steps(&launch, &Paths { work: "/w".into(), events: "e".into() })))
 }

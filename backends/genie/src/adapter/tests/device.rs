@@ -49,8 +49,15 @@ fn made(axes: &[(Axis, &str)], without: &[&str]) -> Result<Made, Failure> {
     let (cell, artifact, device) = (cell(axes), bundle(), phone());
     let installed = installed(&device, without);
     let prompts = [vec![7, 4, 5], vec![7, 8, 9]];
-    let launch =
-        Launch { cell: &cell, pass: Pass::Measure, prompts: &prompts, artifact: &artifact, installed: &installed, device: &device };
+    let launch = Launch {
+        cell: &cell,
+        pass: Pass::Measure,
+        prompts: &prompts,
+        texts: &[],
+        artifact: &artifact,
+        installed: &installed,
+        device: &device,
+    };
     let files = Genie.stage(&launch)?;
     let step = Genie.steps(&launch, &Paths { work: "/w".into(), events: "e".into() }).remove(0);
     Ok(Made { files, step })
@@ -134,7 +141,8 @@ fn a_bundle_with_a_part_missing_or_for_another_unit_is_refused() {
     let (cell, device) = (cell(&[]), phone());
     let installed = installed(&device, &[]);
     let refused = |artifact: &Artifact| {
-        let launch = Launch { cell: &cell, pass: Pass::Measure, prompts: &[], artifact, installed: &installed, device: &device };
+        let launch =
+            Launch { cell: &cell, pass: Pass::Measure, prompts: &[], texts: &[], artifact, installed: &installed, device: &device };
         Genie.stage(&launch).unwrap_err().message
     };
     let mut artifact = bundle();

@@ -12,7 +12,7 @@ fn everything(device: &DeviceFacts) -> Installed {
 }
 
 fn staged(cell: &Cell, artifact: &Artifact, installed: &Installed, device: &DeviceFacts) -> Result<Vec<StagedFile>, Failure> {
-    Qnn.stage(&Launch { cell, pass: Pass::Measure, prompts: &[], artifact, installed, device })
+    Qnn.stage(&Launch { cell, pass: Pass::Measure, prompts: &[], texts: &[], artifact, installed, device })
 }
 
 fn json_of(files: &[StagedFile], name: &str) -> Value {
@@ -49,7 +49,8 @@ fn programs_and_libraries_are_staged_and_found_in_the_work_folder() {
     }
 
     let artifact = artifact();
-    let launch = Launch { cell: &cell, pass: Pass::Measure, prompts: &[], artifact: &artifact, installed: &installed, device: &device };
+    let launch =
+        Launch { cell: &cell, pass: Pass::Measure, prompts: &[], texts: &[], artifact: &artifact, installed: &installed, device: &device };
     let steps = Qnn.steps(&launch, &paths());
     let run = &steps[2].invocation;
     assert_eq!((steps[2].name.as_str(), &run.program), ("decode", &Program::Staged("qnn-net-run".into())));
@@ -87,7 +88,15 @@ fn what_is_compiled_on_the_device_brings_its_compiler() {
         let files = staged(&cell, &artifact, &installed, &device).unwrap();
         assert!(libraries.iter().all(|l| files.iter().any(|f| f.name == *l)), "{file}");
         assert_eq!(json_of(&files, EXTENSION)["graphs"], json!([{"graph_names": ["prefill", "decode"], "vtcm_mb": 8}]));
-        let launch = Launch { cell: &cell, pass: Pass::Measure, prompts: &[], artifact: &artifact, installed: &installed, device: &device };
+        let launch = Launch {
+            cell: &cell,
+            pass: Pass::Measure,
+            prompts: &[],
+            texts: &[],
+            artifact: &artifact,
+            installed: &installed,
+            device: &device,
+        };
         assert_eq!(Qnn.steps(&launch, &paths())[2].invocation.args[2..4], [word, file]);
         let without = Installed(installed.0.into_iter().filter(|(n, _)| !tool::file_of(n).contains("Prepare")).collect());
         let failure = staged(&cell, &artifact, &without, &device).unwrap_err();
