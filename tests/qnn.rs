@@ -1,4 +1,4 @@
-//! The backend `qnn` from a scenario to the tables, with a **stand-in** for Qualcomm's SDK (`tests/standins/qairt`): its tools check their
+//! The backend `qnn` from a scenario to the tables, with a **stand-in** for Qualcomm's SDK (`tests/standins/android`): its tools check their
 //! arguments and print in the real tools' layout, but they run no graph, and every time is a number of `standin.json`. What is shown here
 //! is that `bench` calls, reads, composes and refuses rightly, never how fast anything is. The context binaries are real ones, made by the
 //! recipe, which needs the Python environment in the user's cache: where it is not installed these tests say so and do nothing.
@@ -37,24 +37,17 @@ fn cache() -> PathBuf {
     cache
 }
 
-/// A copy of the stand-in SDK that does as told.
+/// The stand-in SDK, which does as told: `ok`, or a failure of its qnn-net-run.
 fn standin(dir: &Path, mode: &str) -> PathBuf {
-    let (from, to) = (root().join("tests/standins/qairt"), dir.join("standin-sdk"));
-    for sub in [BIN, LIB] {
-        fs::create_dir_all(to.join(sub)).unwrap();
-    }
-    for entry in fs::read_dir(from.join(BIN)).unwrap().map(Result::unwrap) {
-        fs::copy(entry.path(), to.join(BIN).join(entry.file_name())).unwrap();
-    }
-    // Made here and not kept: no file with a vendor library's name is in the repository.
-    for name in ["libQnnHtp.so", "libQnnHtpNetRunExtensions.so", "libQnnSystem.so"] {
-        fs::write(to.join(LIB).join(name), "A stand-in for tests: no library.").unwrap();
-    }
-    fs::copy(from.join("sdk.yaml"), to.join("sdk.yaml")).unwrap();
+    let to = dir.join("standin");
+    let made = Command::new(root().join("tests/standins/android/make-sdk.sh")).arg(&to).output().expect("make-sdk.sh");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let fail = if mode == "ok" { json!({}) } else { json!({"qnn-net-run": mode}) };
     let cycles = json!({"prefill": [0, 30000, 90000], "decode": [0, 2000, 6000]});
-    let numbers = json!({"mode": mode, "average_us": {"prefill": PREFILL_US, "decode": DECODE_US}, "cycles": cycles});
-    fs::write(to.join("standin.json"), numbers.to_string()).unwrap();
-    to
+    let times = json!({"prefill": PREFILL_US, "decode": DECODE_US});
+    let numbers = json!({"fail": fail, "version": "v0.0.0.standin", "average_us": times, "cycles": cycles});
+    fs::write(to.join("qairt/standin.json"), numbers.to_string()).unwrap();
+    to.join("qairt")
 }
 
 /// A scenario of one cell on the tiny model: its prompt, and lines for [matrix] and [measure].
