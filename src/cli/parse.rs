@@ -1,9 +1,8 @@
 //! `bench parse BACKEND FILE...`: reads output that a user already has.
 
-use std::path::PathBuf;
+use std::{fs::File, io::Read, path::PathBuf};
 
-use anyhow::Context;
-use bench_backend_api::SourceFile;
+use bench_backend_api::{Reading, SourceFile, text};
 use serde_json::{Value, json};
 
 use super::{
@@ -35,7 +34,8 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         .find(|r| r.id() == args.backend)
         .ok_or_else(|| super::usage(format!("no backend `{}`: {}", args.backend, ids.join(", "))))?;
     let files = args.files.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
-    let reading = reader.read(&files).map_err(|e| super::usage(format!("{e} (read as {})", args.backend)))?;
+    let mut reading = reader.read(&files).map_err(|e| super::usage(format!("{e} (read as {})", args.backend)))?;
+    doubts(&files, &mut reading);
     let source = match files.as_slice() {
         [one] => Value::String(one.name.clone()),
         several => several.iter().map(|f| f.name.clone()).collect(),
@@ -55,18 +55,38 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     Ok(code)
 }
 
+/// What holds for the output of every tool: signs that it is not whole.
+fn doubts(files: &[SourceFile], reading: &mut Reading) {
+    for file in files {
+        let text = text::decode(&file.bytes);
+        let cut = text::cut_number(&text);
+        if !cut.is_empty() {
+            let line = text.lines().count();
+            reading
+                .warnings
+                .push(format!("{} line {line}: the file ends in `{cut}`, which may be half a number: it is left out", file.name));
+        }
+    }
+    let empty = reading.measurements.iter().all(|m| m.metrics.is_empty());
+    if empty && reading.failure.is_none() && reading.warnings.is_empty() {
+        reading.warnings.push("no figure of a whole run in this output: it may have been cut".to_owned());
+    }
+}
+
+/// Reads a file, or what a pipe (`<(adb shell ...)`) gives, up to the limit.
 fn read(path: &PathBuf) -> anyhow::Result<SourceFile> {
     let name = path.display().to_string();
     let unreadable = |e: String| Failed { code: Code::Usage, message: format!("{name}: {e}") };
-    let size = std::fs::metadata(path).map_err(|e| unreadable(e.to_string()))?.len();
-    if size > LIMIT {
-        return Err(unreadable(format!("{size} bytes are more than any of the tools prints")).into());
+    let mut bytes = Vec::new();
+    let opened = File::open(path).and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes));
+    opened.map_err(|e| unreadable(e.to_string()))?;
+    if bytes.len() as u64 > LIMIT {
+        return Err(unreadable(format!("more than {} MB: no tool prints that much", LIMIT >> 20)).into());
     }
-    let bytes = std::fs::read(path).map_err(|e| unreadable(e.to_string())).context("reading")?;
     Ok(SourceFile { name, bytes })
 }
 
-fn human(reading: &bench_backend_api::Reading) -> String {
+fn human(reading: &Reading) -> String {
     let mut lines = Vec::new();
     for m in &reading.measurements {
         let metrics: Vec<String> = m.metrics.iter().map(|(k, v)| format!("{k} {v}")).collect();

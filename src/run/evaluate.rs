@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bench_agent::spec::Done;
-use bench_backend_api::{Parsed, Query, Workload};
+use bench_backend_api::{Parsed, Query, Workload, text::plausible_ms};
 
 use crate::{analysis, stats};
 
@@ -44,6 +44,7 @@ impl QueryMetrics {
     }
 }
 
+const SEVERAL: &str = "several tokens in one event";
 const ITL: [&str; 3] = ["itl_p50_ms", "itl_p90_ms", "itl_p99_ms"];
 
 fn ms(from: u64, to: u64) -> f64 {
@@ -67,28 +68,38 @@ pub fn query_metrics(q: &Query) -> QueryMetrics {
         return m;
     };
     let ttft = ms(q.start_ns, first.t_ns);
-    m.ttft_ms = Some(ttft);
-    m.e2e_ms = Some(ms(q.start_ns, last.t_ns));
-    match q.prompt_tokens {
-        Some(n) if ttft > 0.0 => m.prefill_tok_s = Some(f64::from(n) * 1e3 / ttft),
-        Some(_) => m.lacks(&["prefill_tok_s"], "the first token came at once"),
-        None => m.lacks(&["prefill_tok_s"], "the prompt's length is unknown"),
+    // Rule R5: a first event that holds several tokens says neither when the first of them was there nor how long the others took.
+    let together = q.tokens.get(1).is_some_and(|second| second.t_ns == first.t_ns);
+    if ttft > 0.0 && !together {
+        m.ttft_ms = Some(ttft);
+        match q.prompt_tokens {
+            Some(n) => m.prefill_tok_s = Some(f64::from(n) * 1e3 / ttft),
+            None => m.lacks(&["prefill_tok_s"], "the prompt's length is unknown"),
+        }
+    } else {
+        let why = if together { SEVERAL } else { "the first token has the time stamp of its prompt" };
+        m.lacks(&["ttft_ms", "prefill_tok_s"], why);
+    }
+    let e2e = ms(q.start_ns, last.t_ns);
+    if e2e > 0.0 {
+        m.e2e_ms = Some(e2e);
+    } else {
+        m.lacks(&["e2e_ms"], "the last token has the time stamp of its prompt");
     }
     let steps = q.tokens.len() - 1;
     let decode = ms(first.t_ns, last.t_ns);
-    if steps > 0 && decode > 0.0 {
+    if steps > 0 && !together {
         m.decode_tok_s = Some(steps as f64 * 1e3 / decode);
         m.tpot_ms = Some(decode / steps as f64);
     } else {
-        let why = if steps == 0 { "one token only" } else { "all tokens came at once" };
-        m.lacks(&["decode_tok_s", "tpot_ms"], why);
+        m.lacks(&["decode_tok_s", "tpot_ms"], if together { SEVERAL } else { "one token only" });
     }
     let gaps: Vec<f64> = q.tokens.windows(2).map(|w| ms(w[0].t_ns, w[1].t_ns)).collect();
     // Rule R5: two tokens with one time stamp came in one event, and a gap between events is then no gap between tokens.
     let merged = q.tokens.windows(2).any(|w| w[0].t_ns == w[1].t_ns);
     m.itl_ms = all([0.5, 0.9, 0.99].map(|p| stats::quantile(&gaps, p))).filter(|_| !merged);
     if m.itl_ms.is_none() {
-        m.lacks(&ITL, if merged { "several tokens in one event" } else { "one token only" });
+        m.lacks(&ITL, if merged { SEVERAL } else { "one token only" });
     }
     put_reported(q, &mut m);
     m
@@ -102,7 +113,8 @@ pub const RUNTIME_REPORTED: &str = "runtime_reported";
 pub const DERIVED: &str = "derived";
 
 fn reported(q: &Query, key: &str) -> Option<f64> {
-    q.reported.get(key).copied().filter(|v| *v > 0.0)
+    // What can't be a time or a count is no figure, even as the runtime's own word.
+    q.reported.get(key).copied().filter(|v| *v > 0.0 && plausible_ms(*v / 1e3))
 }
 
 /// The runtime's own figures.
@@ -260,10 +272,31 @@ mod tests {
         let one = query_metrics(&query(0, &[5_000_000]));
         assert_eq!((one.ttft_ms, one.decode_tok_s, one.itl_ms), (Some(5.0), None, None));
         assert!(one.absent.contains(&("decode_tok_s", "one token only".into())));
-        let merged = query_metrics(&query(0, &[5_000_000, 5_000_000, 9_000_000]));
-        assert_eq!(merged.itl_ms, None);
+        let merged = query_metrics(&query(0, &[5_000_000, 7_000_000, 7_000_000, 10_000_000]));
+        assert_eq!((merged.ttft_ms, merged.itl_ms), (Some(5.0), None));
         assert!(merged.absent.contains(&("itl_p99_ms", "several tokens in one event".into())));
-        assert_eq!(merged.decode_tok_s, Some(500.0)); // 2 steps in 4 ms
+        assert_eq!(merged.decode_tok_s, Some(600.0)); // 3 steps in 5 ms
+    }
+
+    #[test]
+    fn several_tokens_in_the_first_event_hide_the_first_token_and_the_rate() {
+        let m = query_metrics(&query(0, &[5_000_000, 5_000_000, 9_000_000]));
+        assert_eq!((m.ttft_ms, m.prefill_tok_s, m.decode_tok_s, m.tpot_ms, m.e2e_ms), (None, None, None, None, Some(9.0)));
+        assert_eq!(m.absent.len(), 7);
+    }
+
+    #[test]
+    fn no_time_at_all_is_no_measurement() {
+        let m = query_metrics(&query(5, &[5, 5]));
+        assert_eq!((m.ttft_ms, m.decode_tok_s, m.e2e_ms, m.absent.len()), (None, None, None, 8));
+    }
+
+    #[test]
+    fn a_runtimes_own_word_must_be_possible() {
+        let mut q = query(0, &[5_000_000]);
+        q.reported = [("ttft_us".to_owned(), 1e300), ("decode_us".to_owned(), 2e6), ("decode_steps".to_owned(), 15.0)].into();
+        let m = query_metrics(&q);
+        assert_eq!((m.reported_ttft_ms, m.reported_prefill_tok_s, m.reported_decode_tok_s), (None, None, Some(7.5)));
     }
 
     #[test]

@@ -46,6 +46,9 @@ pub struct Expected {
     pub min_agreement: Option<f64>,
 }
 
+/// The most reasons of one check that are given in words: a launch of hundreds of queries that are all short has as many.
+const MAX_REASONS: usize = 6;
+
 /// Counts: every query that was asked for is there with the asked numbers of tokens, and went to its end. For what
 /// [`crate::parsed_from_events`] read of a process with exit status 0.
 pub fn check_count(expected: &Expected, parsed: &Parsed) -> (Check, Vec<String>) {
@@ -83,6 +86,11 @@ pub fn check_count(expected: &Expected, parsed: &Parsed) -> (Check, Vec<String>)
         if let Some(n) = q.generated_reported.filter(|n| *n != expected.gen_tokens) {
             reasons.push(format!("query {}: {} tokens asked, {n} reported by the runtime", q.query, expected.gen_tokens));
         }
+    }
+    let more = reasons.len().saturating_sub(MAX_REASONS);
+    if more > 0 {
+        reasons.truncate(MAX_REASONS);
+        reasons.push(format!("{more} more of this kind"));
     }
     (if reasons.is_empty() { Check::Confirmed } else { Check::Contradicted }, reasons)
 }
@@ -174,5 +182,14 @@ mod tests {
         let expected = Expected { reference: Some(vec![vec![1; 8]]), ..expected };
         let parsed = Parsed { queries: vec![query(Some(32), Some(8))], ..Parsed::default() };
         assert_eq!(check_tokens(Quant::Fp16, &expected, &parsed).0, Check::NotCheckable);
+    }
+
+    #[test]
+    fn a_hundred_broken_queries_are_told_in_a_few_words() {
+        let expected = Expected { queries: 100, prompt_tokens: 1, gen_tokens: 1, ..Expected::default() };
+        let queries = (0..100).map(|query| Query { query, ..Query::default() }).collect();
+        let (check, reasons) = check_count(&expected, &Parsed { queries, ended: true, ..Parsed::default() });
+        // Each lacks its `query_end` and its token.
+        assert_eq!((check, reasons.len(), reasons[6].as_str()), (Check::Contradicted, 7, "194 more of this kind"));
     }
 }

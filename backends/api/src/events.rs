@@ -10,6 +10,9 @@ use crate::{
 /// Message of a run that left no event at all.
 pub const NO_EVENTS: &str = "the runner printed no event";
 
+/// No job asks for more queries than this; a file of garbage may.
+const MAX_QUERIES: usize = 10_000;
+
 /// The most that repeated notes of one key grow to, in bytes.
 const MAX_NOTE: usize = 16 << 10;
 
@@ -27,6 +30,8 @@ pub fn parsed_from_events(captured: &Captured) -> Result<Parsed, ParseError> {
     let wrong = |message: String| ParseError { file: FILE.to_owned(), message };
     for event in events {
         in_window(&event, captured.ended.window_ns).map_err(wrong)?;
+        // The last line says that everything was done: what comes after it contradicts it.
+        parsed.ended = matches!(event, Event::End { .. });
         match event {
             Event::LoadBegin { t_ns } => load_begin = Some(t_ns),
             Event::LoadEnd { t_ns, unit, .. } => {
@@ -36,6 +41,9 @@ pub fn parsed_from_events(captured: &Captured) -> Result<Parsed, ParseError> {
             Event::Prompt { t_ns, query, tokens } => {
                 if parsed.queries.iter().any(|q| q.query == query) {
                     return Err(wrong(format!("query {query} begins twice")));
+                }
+                if parsed.queries.len() == MAX_QUERIES {
+                    return Err(wrong(format!("more than {MAX_QUERIES} queries")));
                 }
                 parsed.queries.push(Query { query, start_ns: t_ns, prompt_tokens: Some(tokens), ..Query::default() });
             }
@@ -73,14 +81,23 @@ pub fn parsed_from_events(captured: &Captured) -> Result<Parsed, ParseError> {
                 };
                 parsed.failure.get_or_insert(Failure::new(kind, message));
             }
-            Event::End { .. } => parsed.ended = true,
-            Event::Memory { .. } | Event::Layer { .. } => {}
+            Event::End { .. } | Event::Memory { .. } | Event::Layer { .. } => {}
         }
     }
     for q in &parsed.queries {
         let first_ok = q.tokens.first().is_none_or(|t| t.t_ns >= q.start_ns);
         if !first_ok || q.tokens.windows(2).any(|w| w[1].t_ns < w[0].t_ns) {
             return Err(wrong(format!("query {}: time stamps go backwards", q.query)));
+        }
+    }
+    // A query that waits for another would count the wait as its own.
+    for pair in parsed.queries.windows(2) {
+        let last = pair[0].tokens.last().map_or(pair[0].start_ns, |t| t.t_ns);
+        if pair[1].start_ns < last.max(pair[0].end_ns.unwrap_or(0)) {
+            return Err(wrong(format!(
+                "query {} begins before query {} is over: answer one after the other",
+                pair[1].query, pair[0].query
+            )));
         }
     }
     Ok(parsed)
@@ -175,6 +192,11 @@ mod tests {
             (with("\"length\"", "\"bored\""), "query 0: ended by `other`, not `length`"),
             (with("query_end", "new_event"), "query 0: no event `query_end`"),
             (with("\"end\"", "\"fin\""), "without the event `end`"),
+            (
+                format!("{}{GOOD}", r#"{"v":1,"event":"end","t_ns":9}"#.to_owned() + "\n")
+                    .replace("\"end\",\"t_ns\":20", "\"fin\",\"t_ns\":20"),
+                "without the event `end`",
+            ),
         ] {
             let (check, reasons) = counted(&text);
             assert!(check == Check::Contradicted && reasons.contains(words), "{words}: {reasons}");
@@ -186,6 +208,24 @@ mod tests {
         for text in [with("\"i\":1", "\"i\":2"), with("\"i\":1", "\"i\":0")] {
             assert!(parse(&text, None).expect_err("wrong i").message.starts_with("query 0: token 1 has i = "));
         }
+    }
+
+    #[test]
+    fn queries_are_answered_one_after_the_other() {
+        let second = r#"{"v":1,"event":"prompt","t_ns":T,"query":1,"tokens":4}"#;
+        let with = |t: &str| with("{\"v\":1,\"event\":\"end\"", &format!("{}\n{{\"v\":1,\"event\":\"end\"", second.replace('T', t)));
+        assert!(parse(&with("15"), None).is_ok());
+        for t in ["14", "12", "1"] {
+            let error = parse(&with(t), None).expect_err("overlap");
+            assert_eq!(error.message, "query 1 begins before query 0 is over: answer one after the other");
+        }
+    }
+
+    #[test]
+    fn endless_queries_are_refused_soon() {
+        let many: String =
+            (0..50_000).map(|q| format!("{{\"v\":1,\"event\":\"prompt\",\"t_ns\":1,\"query\":{q},\"tokens\":1}}\n")).collect();
+        assert_eq!(parse(&many, None).expect_err("too many").message, "more than 10000 queries");
     }
 
     #[test]

@@ -10,9 +10,19 @@ const MAX_MS: f64 = 864e6;
 /// No unit of this field does more than this of anything in a second.
 const MAX_RATE: f64 = 1e9;
 
-/// The text of a file: UTF-8, or UTF-16 with a byte-order mark (what PowerShell's `>` writes), then [`clean`]ed.
+/// The text of a file: UTF-8, or UTF-16 with a byte-order mark (what PowerShell's `>` writes), then [`clean`]ed. A number that the file
+/// ends in, see [`cut_number`], is left out.
 pub fn of(file: &SourceFile) -> String {
-    clean(&decode(&file.bytes))
+    let mut text = clean(&decode(&file.bytes));
+    text.truncate(text.len() - cut_number(&text).len());
+    text
+}
+
+/// The number that a text ends in, without a line end behind it: `140` may be what is left of `140607`. Empty for any other end.
+pub fn cut_number(text: &str) -> &str {
+    let before = text.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | 'e' | 'E'));
+    let number = &text[before.len()..];
+    if number.bytes().any(|byte| byte.is_ascii_digit()) { number } else { "" }
 }
 
 /// Bytes as text; what is not valid is replaced.
@@ -208,6 +218,23 @@ mod tests {
         let little: Vec<u8> = [0xff, 0xfe].into_iter().chain("1 ms\r\n".encode_utf16().flat_map(u16::to_le_bytes)).collect();
         assert_eq!(of(&SourceFile { name: String::new(), bytes: little }), "1 ms\n");
         assert_eq!(decode(&[0xfe, 0xff, 0, b'x', 0]), "x");
+    }
+
+    #[test]
+    fn a_number_at_the_very_end_may_be_half_of_one() {
+        let cases = [
+            ("avg (us): 140", "avg (us): "),
+            ("avg (us): 2755.", "avg (us): "),
+            ("a,b,1.5e-0", "a,b,"),
+            ("avg (us): 140\n", "avg (us): 140\n"),
+            ("P99 Latency: 0.1 s", "P99 Latency: 0.1 s"),
+            ("to generate", "to generate"),
+            ("[1, 2]", "[1, 2]"),
+            ("12", ""),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(of(&SourceFile { name: String::new(), bytes: text.as_bytes().to_vec() }), expected, "{text:?}");
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub enum Event {
         #[serde(default)]
         unit: Option<Unit>,
         /// Names of the loaded graphs, if they are known.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
         graphs: Vec<String>,
     },
     /// A query is submitted: its time zero.
@@ -173,8 +173,13 @@ impl Event {
         ["note", "load_begin", "load_end", "prompt", "token", "query_end", "memory", "layer", "error", "end"];
 }
 
-/// A runtime's missing number may come as `null`.
+/// A field that was left out may also come as `null`, which is what most languages write for a value that they do not have.
+fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(d: D) -> Result<T, D::Error> {
+    Option::<T>::deserialize(d).map(Option::unwrap_or_default)
+}
+
+/// A runtime's missing numbers may come as `null`, one or all of them.
 fn without_nulls<'de, D: Deserializer<'de>>(d: D) -> Result<Reported, D::Error> {
-    let all = BTreeMap::<String, Option<f64>>::deserialize(d)?;
+    let all: BTreeMap<String, Option<f64>> = or_default(d)?;
     Ok(all.into_iter().filter_map(|(name, n)| Some((name, n?))).collect())
 }

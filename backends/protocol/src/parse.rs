@@ -166,6 +166,17 @@ mod tests {
     }
 
     #[test]
+    fn what_a_runner_does_not_have_may_be_null() {
+        let (events, warnings) = parse_events(
+            br#"{"v":1,"event":"load_end","t_ns":1,"unit":null,"graphs":null}
+{"v":1,"event":"token","query":0,"i":0,"id":null,"t_ns":2}
+{"v":1,"event":"query_end","query":0,"t_ns":3,"prompt_tokens":null,"generated_tokens":null,"finish":"length","reported":null}
+"#,
+        );
+        assert_eq!((events.len(), warnings.len()), (3, 0), "{warnings:?}");
+    }
+
+    #[test]
     fn unknown_words_in_closed_lists_do_not_lose_the_event() {
         let (events, warnings) = parse_events(b"{\"v\":1,\"event\":\"query_end\",\"query\":3,\"t_ns\":1,\"finish\":\"stop-word\"}\n");
         assert!(

@@ -83,7 +83,8 @@ pub(super) fn read(file: &str, lines: &[&str]) -> Result<Net, Unreadable> {
         }
         if let Some(layer) = averaged(line, &state) {
             net.layers.push(layer);
-        } else if line.trim_start().starts_with("total time") {
+        } else if line.trim_start().starts_with("total time") && line.contains("flops") {
+            // llama.cpp ends its timings with a `total time` too.
             table = None;
             if !profiler && let Some(read) = ms(line, "total time") {
                 let mut row = network(&state);
