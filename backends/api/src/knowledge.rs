@@ -5,9 +5,11 @@
 //! the table explains the run ([`Table::nearest`]).
 
 mod code;
+mod marks;
 mod pattern;
 
 use std::{
+    cell::LazyCell,
     collections::{BTreeMap, BTreeSet},
     sync::LazyLock,
 };
@@ -17,6 +19,7 @@ use serde::Deserialize;
 use crate::measurement::{Failure, FailureKind, Hint};
 
 pub use code::{Number, numbers};
+pub use marks::{Mark, exit_status, settle};
 pub use pattern::Pattern;
 
 /// The shell, the linker, SELinux, memory, heat and the kernel: failures of the device, whatever runs on it.
@@ -141,7 +144,7 @@ impl Table {
     /// The first entry that a line matches.
     pub fn find(&self, line: &str) -> Option<Found<'_>> {
         let lower = line.to_ascii_lowercase();
-        let numbers = numbers(line);
+        let numbers = LazyCell::new(|| numbers(line));
         self.entries.iter().enumerate().find_map(|(rank, entry)| {
             let kept = entry.text.iter().find_map(|pattern| pattern.matches(line, &lower)).or_else(|| {
                 let reported = entry.codes.iter().any(|code| numbers.iter().any(|number| number.is(code)));

@@ -13,8 +13,7 @@ pub use adapter::Genie;
 pub use reader::GenieReader;
 
 /// What is known of failures here: of the device, its DSP, QNN, and this framework.
-pub(crate) static TABLE: LazyLock<Table> =
-    LazyLock::new(|| Table::embedded(&[include_str!("../failures.toml"), SYSTEM, DSP, codes::FAILURES]));
+static TABLE: LazyLock<Table> = LazyLock::new(|| Table::embedded(&[include_str!("../failures.toml"), SYSTEM, DSP, codes::FAILURES]));
 
 #[cfg(test)]
 mod tests {

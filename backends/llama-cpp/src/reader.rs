@@ -10,8 +10,12 @@ mod tables;
 mod tests;
 mod value;
 
-use bench_backend_api::{Failure, FailureKind, Layer, Reader, Reading, SourceFile, Unreadable, text};
-use failures::{Evidence, Mark, Weight};
+use bench_backend_api::{
+    Failure, FailureKind, Layer, Reader, Reading, SourceFile, Unreadable,
+    knowledge::{Mark, Weight, exit_status, settle},
+    text,
+};
+use failures::Evidence;
 use perf::Timings;
 use row::Row;
 use serde_json::Value;
@@ -83,7 +87,7 @@ fn part(file: &str, content: &str) -> Result<Part, Unreadable> {
     let spoken = !part.timings.is_empty() && part.groups.iter().all(Vec::is_empty);
     let mut errors = Vec::new();
     for line in &lines {
-        part.status = failures::exit_status(line).or(part.status);
+        part.status = exit_status(line).or(part.status);
         part.evidence.note(line);
         // A file with timings holds the text of a model too, in which only lines of log count.
         if spoken && !failures::is_log(line) {
@@ -248,7 +252,7 @@ fn merge(parts: Vec<Part>) -> Result<Reading, Unreadable> {
     }
     let measured = rows.iter().any(Row::measured);
     sort_sessions(&mut marks, &rows, evidence, measured);
-    reading.failure = settle(&mut reading.warnings, &rows, marks, status, measured);
+    reading.failure = settle(&mut reading.warnings, rows.iter().filter_map(|row| row.trouble.as_ref()), marks, status, measured);
     if let Some(failure) = stopped {
         reading.failure.get_or_insert(failure);
     }
@@ -314,41 +318,12 @@ fn wants_cpu(row: &Row) -> bool {
 /// A session of the NPU that did not open is a failure where the NPU was wanted and no other session opened.
 fn sort_sessions(marks: &mut [Mark], rows: &[Row], evidence: Evidence, measured: bool) {
     let harmless = measured && (evidence.npu || rows.iter().all(wants_cpu));
-    for mark in marks.iter_mut().filter(|mark| mark.weight == Weight::Session) {
+    for mark in marks.iter_mut().filter(|mark| mark.weight == Weight::Elsewhere) {
         mark.weight = if harmless { Weight::Soft } else { Weight::Hard };
         if measured && !harmless {
             mark.failure.message = format!("{}: the NPU was not used, the figures are another unit's", mark.failure.message);
         }
     }
-}
-
-/// Picks the failure nearest to the cause; what is left becomes warnings.
-fn settle(warnings: &mut Vec<String>, rows: &[Row], marks: Vec<Mark>, status: Option<i32>, measured: bool) -> Option<Failure> {
-    let (mut hard, soft): (Vec<Mark>, Vec<Mark>) = marks.into_iter().partition(|mark| mark.weight == Weight::Hard || !measured);
-    hard.sort_by_key(|mark| (mark.weight != Weight::Hard, mark.rank));
-    let mut failure = hard.into_iter().next().map(|mark| mark.failure);
-    let mut seen = Vec::new();
-    for mark in soft {
-        if !seen.contains(&mark.failure.message) {
-            warnings.push(mark.failure.message.clone());
-            seen.push(mark.failure.message);
-        }
-    }
-    if failure.is_none() {
-        failure = rows.iter().find_map(|row| row.trouble.clone());
-    }
-    match status {
-        None | Some(0) => {}
-        Some(status) if measured && failure.is_none() && status >= 128 => {
-            warnings.push(format!("exit status {status} after the results: a crash while the tool ended"));
-        }
-        Some(status) if failure.is_none() => {
-            let hint = "look at stderr and at `adb logcat`; 126 and 127 are the shell's, 137 is a kill, 134 and 139 are crashes";
-            failure = Some(Failure { kind: FailureKind::Runtime, message: format!("exit status {status}"), hint: Some(hint.to_owned()) });
-        }
-        Some(status) => warnings.push(format!("exit status {status}")),
-    }
-    failure
 }
 
 /// Says where the output leaves open what computed, or says that it was the CPU.

@@ -5,9 +5,9 @@ mod device;
 use std::collections::BTreeMap;
 
 use bench_backend_api::{
-    Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure, Hint,
+    Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure,
     Installed, Invocation, JOB_FILE, Launch, Need, ParseError, Parsed, Paths, Program, Quant, Recipe, Source, StagedFile, Step, Unit,
-    check_count, check_tokens, job, job_bytes, parsed_from_events, tool::Told,
+    check_count, check_tokens, job, job_bytes, knowledge::Table, parsed_from_events, tool::Told,
 };
 use serde_json::json;
 
@@ -147,8 +147,8 @@ impl Backend for Mnn {
         Checks { count, tokens, unit, token_agreement, unit_found, reasons }
     }
 
-    fn explain(&self, failure: &Failure, _: &Launch<'_>) -> Option<Hint> {
-        failure.message.contains("INTERNAL_ERROR").then(|| "the weight file is damaged or cut off: make or copy the model again".to_owned())
+    fn knowledge(&self) -> &'static Table {
+        &crate::TABLE
     }
 }
 

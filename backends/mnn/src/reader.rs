@@ -10,8 +10,11 @@ mod table;
 mod tests;
 mod value;
 
-use bench_backend_api::{Failure, FailureKind, Layer, Reader, Reading, SourceFile, Unreadable, text};
-use failures::Mark;
+use bench_backend_api::{
+    Failure, FailureKind, Layer, Reader, Reading, SourceFile, Unreadable,
+    knowledge::{Mark, Weight, exit_status, settle},
+    text,
+};
 use row::{Row, number};
 
 const READS: &str = "`bench parse mnn` reads the table of llm_bench (stdout or its -fp file), its JSON (-j), the statistics of llm_demo, and the \
@@ -94,7 +97,7 @@ fn part(file: &str, content: &str) -> Result<Part, Unreadable> {
         (0..0, true)
     };
     for (at, line) in lines.iter().enumerate() {
-        part.status = failures::exit_status(line).or(part.status);
+        part.status = exit_status(line).or(part.status);
         let Some(mark) = failures::mark(line) else { continue };
         // A model can write any of these words. Without the log above it, only whole lines of MNN's own wording count.
         let own = !has_log && (line.starts_with("Can't Find type=") || line.starts_with("[Error]:"));
@@ -206,7 +209,7 @@ fn merge(parts: Vec<Part>, broken: Option<Unreadable>) -> Result<Reading, Unread
         excuse = excuse.or(part.excuse);
         asked = asked.or(part.asked);
     }
-    if let Some(mark) = marks.iter().find(|mark| mark.fell_back) {
+    if let Some(mark) = marks.iter().find(|mark| mark.weight == Weight::Elsewhere) {
         // Rows of the CPU itself are what they say.
         for row in rows.iter_mut().filter(|row| row.measured() && backend(row) != Some("CPU")) {
             row.void(mark.failure.clone());
@@ -217,10 +220,10 @@ fn merge(parts: Vec<Part>, broken: Option<Unreadable>) -> Result<Reading, Unread
         for row in rows.iter_mut().filter(|row| row.measured()) {
             row.void(failure.clone());
         }
-        marks.push(Mark { rank: 0, hard: true, fell_back: true, failure });
+        marks.push(failures::fell_back(failure));
     }
     let measured = rows.iter().any(Row::measured);
-    reading.failure = settle(&mut reading.warnings, &rows, marks, status, measured);
+    reading.failure = settle(&mut reading.warnings, rows.iter().filter_map(|row| row.trouble.as_ref()), marks, status, measured);
     match broken {
         // The failure is the answer; the broken file is a consequence of it.
         Some(error) if reading.failure.is_some() => reading.warnings.push(error.to_string()),
@@ -267,37 +270,6 @@ fn join(rows: &mut Vec<Row>, group: Vec<Row>) {
             None => rows.push(row),
         }
     }
-}
-
-/// Picks the failure nearest to the cause; what is left becomes warnings.
-fn settle(warnings: &mut Vec<String>, rows: &[Row], marks: Vec<Mark>, status: Option<i32>, measured: bool) -> Option<Failure> {
-    let (mut hard, soft): (Vec<Mark>, Vec<Mark>) = marks.into_iter().partition(|mark| mark.hard || !measured);
-    hard.sort_by_key(|mark| (!mark.hard, mark.rank));
-    let mut failure = hard.into_iter().next().map(|mark| mark.failure);
-    let mut seen = Vec::new();
-    for mark in soft {
-        if !seen.contains(&mark.failure.message) {
-            warnings.push(mark.failure.message.clone());
-            seen.push(mark.failure.message);
-        }
-    }
-    for trouble in rows.iter().filter_map(|row| row.trouble.as_ref()) {
-        if failure.is_none() {
-            failure = Some(trouble.clone());
-        }
-    }
-    match status {
-        None | Some(0) => {}
-        Some(status) if measured && failure.is_none() && status >= 128 => {
-            warnings.push(format!("exit status {status} after the results: a crash while the tool ended"));
-        }
-        Some(status) if failure.is_none() => {
-            let hint = "look at stderr and at `adb logcat`; 126 and 127 are the shell's, 137 is a kill, 134 and 139 are crashes";
-            failure = Some(Failure { kind: FailureKind::Runtime, message: format!("exit status {status}"), hint: Some(hint.to_owned()) });
-        }
-        Some(status) => warnings.push(format!("exit status {status}")),
-    }
-    failure
 }
 
 /// `-n` divides the asked length by the time, also when the model ended early. The same length behind a prompt shows it.

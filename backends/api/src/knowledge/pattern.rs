@@ -1,5 +1,6 @@
 //! The patterns of the failure tables: literal text, `*` for any text, `{name}` for text that is kept, `^` and `$` for the ends of the line.
-//! Letters match in either case. Small enough to be read at a glance in a table, and no input makes it slow.
+//! A pattern without capitals matches letters of either case, one with a capital matches exactly ("smart case"). Small enough to be read at a glance in
+//! a table, and no input makes it slow.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +13,8 @@ const LONGEST: usize = 120;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Pattern {
+    /// It has a capital letter: case counts.
+    exact: bool,
     /// The line begins with the first literal.
     at_start: bool,
     /// Nothing follows the last part.
@@ -21,7 +24,6 @@ pub struct Pattern {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
-    /// Lower-case text.
     Literal(String),
     Any,
     Kept(String),
@@ -47,7 +49,7 @@ impl TryFrom<String> for Pattern {
                 if end == 0 {
                     return Err(format!("pattern `{text}`: a `{{` is not closed"));
                 }
-                (Part::Literal(left[..end].to_ascii_lowercase()), &left[end..])
+                (Part::Literal(left[..end].to_owned()), &left[end..])
             };
             if !matches!(next.0, Part::Literal(_)) && !matches!(parts.last(), None | Some(Part::Literal(_))) {
                 return Err(format!("pattern `{text}`: text has to stand between two gaps"));
@@ -58,13 +60,15 @@ impl TryFrom<String> for Pattern {
         if !parts.iter().any(|part| matches!(part, Part::Literal(word) if word.len() > 2)) {
             return Err(format!("pattern `{text}`: it matches nearly anything"));
         }
-        Ok(Self { at_start, at_end, parts })
+        let exact = parts.iter().any(|part| matches!(part, Part::Literal(word) if word.bytes().any(|byte| byte.is_ascii_uppercase())));
+        Ok(Self { exact, at_start, at_end, parts })
     }
 }
 
 impl Pattern {
     /// What stands under each name in a line that matches. `lower` is the line in lower case (ASCII), of the same length.
     pub(super) fn matches<'p>(&'p self, line: &str, lower: &str) -> Option<BTreeMap<&'p str, String>> {
+        let text = if self.exact { line } else { lower };
         let mut kept = BTreeMap::new();
         let mut at = 0;
         let mut gap: Option<&Part> = None;
@@ -76,15 +80,15 @@ impl Pattern {
             let anchored = i == 0 && self.at_start;
             let last = i + 1 == self.parts.len() && self.at_end;
             let found = match (anchored, last) {
-                (true, _) => lower.starts_with(word.as_str()).then_some(0),
-                (false, true) => lower.len().checked_sub(word.len()).filter(|&start| start >= at && lower.ends_with(word.as_str())),
-                (false, false) => lower[at..].find(word.as_str()).map(|offset| at + offset),
+                (true, _) => text.starts_with(word.as_str()).then_some(0),
+                (false, true) => text.len().checked_sub(word.len()).filter(|&start| start >= at && text.ends_with(word.as_str())),
+                (false, false) => text[at..].find(word.as_str()).map(|offset| at + offset),
             }?;
             if let Some(Part::Kept(name)) = gap.take() {
                 kept.insert(name.as_str(), short(&line[at..found]));
             }
             at = found + word.len();
-            if last && at != lower.len() {
+            if last && at != text.len() {
                 return None;
             }
         }
@@ -126,7 +130,8 @@ mod tests {
         assert_eq!(kept("detected {version}", "Detected v2.19, expected"), Some(vec![pair("version", "v2.19")]));
         assert_eq!(kept("qnn*failed", "QNN: it Failed"), Some(vec![]));
         assert_eq!(kept("qnn*failed", "failed: QNN"), None);
-        assert_eq!((kept("^Killed$", "killed"), kept("^Killed$", "Killed it"), kept("^Killed$", "I killed")), (Some(vec![]), None, None));
+        assert_eq!((kept("^killed$", "Killed"), kept("^Killed$", "killed")), (Some(vec![]), None));
+        assert_eq!((kept("^killed$", "Killed it"), kept("^killed$", "I killed")), (None, None));
         assert_eq!((kept("denied$", "x denied, denied"), kept("denied$", "denied, x")), (Some(vec![]), None));
         // The end of the pattern must not overlap its beginning.
         assert_eq!((kept("^aaa*aaa$", "aaaa"), kept("^aaa*aaa$", "aaaaaa")), (None, Some(vec![])));

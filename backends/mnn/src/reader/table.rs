@@ -1,6 +1,9 @@
 //! The markdown table of `llm_bench`, on stdout or in the file of `-fp`.
 
-use bench_backend_api::{Failure, FailureKind, Unreadable};
+use bench_backend_api::{
+    Failure, FailureKind, Unreadable,
+    knowledge::{Mark, Weight},
+};
 
 use super::{
     failures,
@@ -58,13 +61,13 @@ fn is_llama(cells: &[&str]) -> bool {
 pub(super) fn read(file: &str, lines: &[&str]) -> Result<Tables, Unreadable> {
     let mut tables = Tables::default();
     let mut current: Option<Header> = None;
-    let mut pending: Option<failures::Mark> = None;
+    let mut pending: Option<Mark> = None;
     // (model, backend) pairs that the log said to have fallen back: the log line may come once, the rows many times.
     let mut fallen: Vec<(String, String, Failure)> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         let place = Place { file, line: at + 1 };
         let Some(row) = cells(line) else {
-            if let Some(mark) = failures::mark(line).filter(|mark| mark.hard)
+            if let Some(mark) = failures::mark(line).filter(|mark| mark.weight != Weight::Soft)
                 && pending.as_ref().is_none_or(|known| mark.rank < known.rank)
             {
                 pending = Some(mark);
@@ -96,10 +99,11 @@ pub(super) fn read(file: &str, lines: &[&str]) -> Result<Tables, Unreadable> {
         let text = |name: &str| read.measurement.reported.get(name).map(ToString::to_string).unwrap_or_default();
         let (model, backend) = (text("model"), text("backend"));
         if let Some(mark) = pending.take() {
-            if mark.fell_back {
+            let fell_back = mark.weight == Weight::Elsewhere;
+            if fell_back {
                 fallen.push((model, backend, mark.failure.clone()));
             }
-            void(&mut read, mark.failure, mark.fell_back);
+            void(&mut read, mark.failure, fell_back);
         } else if let Some((.., failure)) = fallen.iter().find(|(m, b, _)| *m == model && *b == backend) {
             void(&mut read, failure.clone(), true);
         }
