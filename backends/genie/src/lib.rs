@@ -21,4 +21,16 @@ mod tests {
     fn the_table_is_sound() {
         assert_eq!(super::TABLE.problems(), Vec::<String>::new());
     }
+    #[test]
+    fn every_failed_run_of_the_fixtures_is_explained() {
+        for (name, id) in [
+            ("fail-5005-kernel-line.txt", "qnn-binary-refused"),
+            ("fail-context-exceeded.txt", "genie-context"),
+            ("fail-logcat.txt", "dsp-skel"),
+            ("fail-missing-key.txt", "genie-config"),
+        ] {
+            let text = std::fs::read_to_string(format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+            assert_eq!(super::TABLE.nearest(text.lines()).map(|found| found.entry.id.as_str()), Some(id), "{name}");
+        }
+    }
 }

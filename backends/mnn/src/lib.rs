@@ -23,4 +23,25 @@ mod tests {
     fn the_table_is_sound() {
         assert_eq!(super::TABLE.problems(), Vec::<String>::new());
     }
+    #[test]
+    fn every_failed_run_of_the_fixtures_is_explained() {
+        for (name, id) in [
+            ("fail_adsp_path.stderr", "adsp-path-unquoted"),
+            ("fail_dir_not_json.stderr", "mnn-config-folder"),
+            ("fail_fallback_opencl.stdout", "mnn-on-cpu"),
+            ("fail_missing_model.stderr", "mnn-config"),
+            ("fail_missing_model.stdout", "mnn-files"),
+            ("fail_missing_val.stderr", "mnn-arguments"),
+            ("fail_missing_weight.stdout", "mnn-files"),
+            ("fail_oom.stderr", "mnn-allocation"),
+            ("fail_oom.stdout", "mnn-memory"),
+            ("fail_permission.stderr", "exec-denied"),
+            ("fail_trunc_mnn.stdout", "mnn-module"),
+            ("fail_demo_missing_model.stdout", "mnn-files"),
+            ("fail_demo_noargs.stdout", "mnn-demo-usage"),
+        ] {
+            let text = std::fs::read_to_string(format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+            assert_eq!(super::TABLE.nearest(text.lines()).map(|found| found.entry.id.as_str()), Some(id), "{name}");
+        }
+    }
 }

@@ -163,4 +163,16 @@ mod tests {
     fn the_table_is_sound() {
         assert_eq!(super::TABLE.problems(), Vec::<String>::new());
     }
+    #[test]
+    fn every_failed_run_of_the_fixtures_is_explained() {
+        for (name, id) in [
+            ("netrun-fail.txt", "qnn-skel"),
+            ("throughput-wrong-context.txt", "qnn-wrong-backend"),
+            ("validator-fail.txt", "qnn-validator"),
+            ("throughput-segfault.txt", "crash"),
+        ] {
+            let text = std::fs::read_to_string(format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+            assert_eq!(super::TABLE.nearest(text.lines()).map(|found| found.entry.id.as_str()), Some(id), "{name}");
+        }
+    }
 }
