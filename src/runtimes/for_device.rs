@@ -33,11 +33,13 @@ pub enum NoAgent {
     },
 }
 
-/// The agent's program for a device. On a device that is another machine it is the static one, whatever system runs there.
+/// The agent's program for a device. On a device that is another machine it is the static one, whatever system runs there; where this
+/// computer's processor is the device's, its own serves too (the test phone).
 pub fn agent_for(cache: &Cache, device: &DeviceFacts) -> Result<PathBuf, NoAgent> {
     if device.remote {
         let triple = agent_triple(&device.arch);
-        return program(cache, &triple, AGENT).ok_or(NoAgent::Device { triple, arch: device.arch.clone() });
+        let own = || program(cache, device.triple(), AGENT).filter(|_| device.arch == env::consts::ARCH);
+        return program(cache, &triple, AGENT).or_else(own).ok_or(NoAgent::Device { triple, arch: device.arch.clone() });
     }
     if device.os != "linux" {
         return Err(NoAgent::NotLinux(device.os.clone()));

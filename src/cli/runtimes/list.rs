@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bench_backend_api::{Availability, DeviceClass, DeviceFacts, Need};
+use bench_backend_api::{Availability, DeviceFacts, Need};
 use serde_json::json;
 
 use crate::{
@@ -28,22 +28,7 @@ pub struct Args {
 /// An Android phone with a chip of the catalogue, before there is one: what is needed for it can be looked for all the same.
 pub fn phone(soc: &str) -> anyhow::Result<DeviceFacts> {
     let chip = find_soc(soc).ok_or_else(|| crate::cli::usage(format!("no chip `{soc}` in the catalogue")))?;
-    Ok(DeviceFacts {
-        name: format!("an Android phone with {soc}"),
-        class: DeviceClass::Phone,
-        os: "android".to_owned(),
-        arch: "aarch64".to_owned(),
-        cpu: None,
-        cores: None,
-        memory_mb: None,
-        kernel: None,
-        soc_model: chip.soc_model,
-        htp_arch: chip.htp_arch,
-        remote: true,
-        soc: None,
-        vtcm_mb: None,
-        no_llm: None,
-    })
+    Ok(DeviceFacts { name: format!("an Android phone with {soc}"), ..device::phone_facts(chip.soc_model, chip.htp_arch) })
 }
 
 /// One line of the list.

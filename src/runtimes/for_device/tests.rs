@@ -1,26 +1,10 @@
-use bench_backend_api::DeviceClass;
-
-use super::*;
-use crate::runtimes::{Cache, find};
 use bench_backend_api::Need;
 
+use super::*;
+use crate::runtimes::find;
+
 fn device(os: &str, arch: &str, remote: bool) -> DeviceFacts {
-    DeviceFacts {
-        name: "d".to_owned(),
-        class: DeviceClass::Phone,
-        os: os.to_owned(),
-        arch: arch.to_owned(),
-        cpu: None,
-        cores: None,
-        memory_mb: None,
-        kernel: None,
-        soc_model: 57,
-        htp_arch: 75,
-        remote,
-        soc: None,
-        vtcm_mb: None,
-        no_llm: None,
-    }
+    DeviceFacts { os: os.to_owned(), arch: arch.to_owned(), remote, ..crate::device::phone_facts(57, 75) }
 }
 
 fn put(path: &Path, bytes: &[u8]) {
