@@ -68,6 +68,9 @@ pub fn main(cache: &Cache, args: &Args) -> anyhow::Result<Code> {
         Some(found) => format!("{:<10} there     {found}", part.what),
         None => format!("{:<10} missing\n{:<10} to do     {}", part.what, "", part.remedy),
     }));
+    if remote {
+        lines.push(format!("what you have built yourself goes into {}, one folder a set", cache.set(device.triple(), "SET").display()));
+    }
     lines.push(format!("cache: {}\n", cache.0.display()));
     if remote {
         lines.extend(registry::BUILD_GUIDES.iter().map(|(id, guide)| guide_for(id, guide, &args.soc, &device)));

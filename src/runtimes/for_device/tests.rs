@@ -19,7 +19,10 @@ fn programs_for_a_phone_are_those_of_its_triple() {
     let phone = device("android", "aarch64", true);
     // A processor for which nobody has built an agent in the target folder of this test.
     let error = agent_for(&cache, &device("android", "riscv64", true)).unwrap_err().to_string();
-    assert!(error.contains("bench runtimes build --arch riscv64") && error.contains("BENCH_LIBEXEC/riscv64-unknown-linux-musl/"), "{error}");
+    assert!(
+        error.contains("bench runtimes build --arch riscv64") && error.contains("BENCH_LIBEXEC/riscv64-unknown-linux-musl/"),
+        "{error}"
+    );
     put(&dir.path().join("runtimes/built/aarch64-unknown-linux-musl/bench-agent"), b"");
     assert!(agent_for(&cache, &phone).unwrap().ends_with("built/aarch64-unknown-linux-musl/bench-agent"));
 
@@ -101,4 +104,18 @@ fn on_a_pc_processor_the_python_packages_serve() {
     assert_eq!(found("qairt", "libonnxruntime.so"), None);
     let phone = device("android", "aarch64", true);
     assert_eq!(library(&cache, None, Some(&python), &phone, "qairt", "libGenie.so"), None);
+}
+
+#[test]
+fn what_the_user_has_built_is_found_in_the_folder_of_its_set() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = Cache(dir.path().to_path_buf());
+    let phone = device("android", "aarch64", true);
+    let found = |name: &str| library(&cache, None, None, &phone, "mnn", name);
+    assert_eq!(found("llm_bench"), None);
+    put(&dir.path().join("runtimes/sets/aarch64-linux-android/mnn/llm_bench"), b"");
+    assert_eq!(found("llm_bench").unwrap().version, None);
+    put(&dir.path().join("runtimes/sets/aarch64-linux-android/mnn/version.txt"), b"3.9.9\nbuilt in May\n");
+    assert_eq!(found("llm_bench").unwrap().version.as_deref(), Some("3.9.9"));
+    assert_eq!(library(&cache, None, None, &phone, "qairt", "llm_bench"), None);
 }
