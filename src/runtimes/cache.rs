@@ -31,4 +31,10 @@ impl Cache {
     pub fn built(&self, triple: &str) -> PathBuf {
         self.runtimes().join("built").join(triple)
     }
+
+    /// Where the user puts what they have built for a target themselves: programs and libraries of one set, and their version as the first
+    /// line of `version.txt`.
+    pub fn set(&self, triple: &str, set: &str) -> PathBuf {
+        self.runtimes().join("sets").join(triple).join(set)
+    }
 }

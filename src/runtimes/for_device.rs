@@ -33,11 +33,13 @@ pub enum NoAgent {
     },
 }
 
-/// The agent's program for a device. On a device that is another machine it is the static one, whatever system runs there.
+/// The agent's program for a device. On a device that is another machine it is the static one, whatever system runs there; where this
+/// computer's processor is the device's, its own serves too (the test phone).
 pub fn agent_for(cache: &Cache, device: &DeviceFacts) -> Result<PathBuf, NoAgent> {
     if device.remote {
         let triple = agent_triple(&device.arch);
-        return program(cache, &triple, AGENT).ok_or(NoAgent::Device { triple, arch: device.arch.clone() });
+        let own = || program(cache, device.triple(), AGENT).filter(|_| device.arch == env::consts::ARCH);
+        return program(cache, &triple, AGENT).or_else(own).ok_or(NoAgent::Device { triple, arch: device.arch.clone() });
     }
     if device.os != "linux" {
         return Err(NoAgent::NotLinux(device.os.clone()));
@@ -70,7 +72,8 @@ fn in_target_folder(target: &Path, triple: &str, name: &str) -> Option<PathBuf> 
     ["dist", "release", "debug"].into_iter().map(|profile| target.join(triple).join(profile).join(name)).find(|p| p.is_file())
 }
 
-/// A library for a device, of one set; its version names what it comes from.
+/// A library for a device, of one set; its version names what it comes from. What the user has put into the set's folder
+/// ([`Cache::set`]) comes first, and is the only place for sets that nobody publishes for phones (`mnn`, `onnxruntime-genai`).
 ///
 /// - `qairt`: the user's SDK, else, on x86_64, the Python package onnxruntime-qnn (Genie and the HTP emulator).
 /// - `onnxruntime`: the archives of `bench runtimes install android` for an Android phone, the Python packages on x86_64. There
@@ -83,6 +86,9 @@ pub(super) fn library(
     set: &str,
     name: &str,
 ) -> Option<Found> {
+    if let Some(found) = from_folder(&cache.set(device.triple(), set), name) {
+        return Some(found);
+    }
     let x86 = python.filter(|_| device.arch == "x86_64");
     match set {
         "qairt" => sdk.and_then(|s| from_sdk(s, device, name)).or_else(|| from_package(x86?, "onnxruntime-qnn", "", name)),
@@ -93,6 +99,13 @@ pub(super) fn library(
         }
         _ => None,
     }
+}
+
+/// A file of a set that the user has built.
+fn from_folder(folder: &Path, name: &str) -> Option<Found> {
+    let version = || fs::read_to_string(folder.join("version.txt")).ok()?.lines().next().map(|l| l.trim().to_owned());
+    let path = folder.join(name);
+    path.is_file().then(|| Found { path: text(&path), version: version() })
 }
 
 /// Libraries of the processor, or what the DSP loads: a skel is for one Hexagon version (formats: lib/hexagon-v75/unsigned).

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bench_backend_api::{Availability, DeviceClass, DeviceFacts, Need};
+use bench_backend_api::{Availability, DeviceFacts, Need};
 use serde_json::json;
 
 use crate::{
@@ -28,22 +28,7 @@ pub struct Args {
 /// An Android phone with a chip of the catalogue, before there is one: what is needed for it can be looked for all the same.
 pub fn phone(soc: &str) -> anyhow::Result<DeviceFacts> {
     let chip = find_soc(soc).ok_or_else(|| crate::cli::usage(format!("no chip `{soc}` in the catalogue")))?;
-    Ok(DeviceFacts {
-        name: format!("an Android phone with {soc}"),
-        class: DeviceClass::Phone,
-        os: "android".to_owned(),
-        arch: "aarch64".to_owned(),
-        cpu: None,
-        cores: None,
-        memory_mb: None,
-        kernel: None,
-        soc_model: chip.soc_model,
-        htp_arch: chip.htp_arch,
-        remote: true,
-        soc: None,
-        vtcm_mb: None,
-        no_llm: None,
-    })
+    Ok(DeviceFacts { name: format!("an Android phone with {soc}"), ..device::phone_facts(chip.soc_model, chip.htp_arch) })
 }
 
 /// One line of the list.
@@ -83,6 +68,9 @@ pub fn main(cache: &Cache, args: &Args) -> anyhow::Result<Code> {
         Some(found) => format!("{:<10} there     {found}", part.what),
         None => format!("{:<10} missing\n{:<10} to do     {}", part.what, "", part.remedy),
     }));
+    if remote {
+        lines.push(format!("what you have built yourself goes into {}, one folder a set", cache.set(device.triple(), "SET").display()));
+    }
     lines.push(format!("cache: {}\n", cache.0.display()));
     if remote {
         lines.extend(registry::BUILD_GUIDES.iter().map(|(id, guide)| guide_for(id, guide, &args.soc, &device)));

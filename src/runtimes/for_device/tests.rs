@@ -1,26 +1,10 @@
-use bench_backend_api::DeviceClass;
-
-use super::*;
-use crate::runtimes::{Cache, find};
 use bench_backend_api::Need;
 
+use super::*;
+use crate::runtimes::find;
+
 fn device(os: &str, arch: &str, remote: bool) -> DeviceFacts {
-    DeviceFacts {
-        name: "d".to_owned(),
-        class: DeviceClass::Phone,
-        os: os.to_owned(),
-        arch: arch.to_owned(),
-        cpu: None,
-        cores: None,
-        memory_mb: None,
-        kernel: None,
-        soc_model: 57,
-        htp_arch: 75,
-        remote,
-        soc: None,
-        vtcm_mb: None,
-        no_llm: None,
-    }
+    DeviceFacts { os: os.to_owned(), arch: arch.to_owned(), remote, ..crate::device::phone_facts(57, 75) }
 }
 
 fn put(path: &Path, bytes: &[u8]) {
@@ -33,8 +17,12 @@ fn programs_for_a_phone_are_those_of_its_triple() {
     let dir = tempfile::tempdir().unwrap();
     let cache = Cache(dir.path().to_path_buf());
     let phone = device("android", "aarch64", true);
-    let error = agent_for(&cache, &phone).unwrap_err().to_string();
-    assert!(error.contains("bench runtimes build --arch aarch64") && error.contains("aarch64-unknown-linux-musl"), "{error}");
+    // A processor for which nobody has built an agent in the target folder of this test.
+    let error = agent_for(&cache, &device("android", "riscv64", true)).unwrap_err().to_string();
+    assert!(
+        error.contains("bench runtimes build --arch riscv64") && error.contains("BENCH_LIBEXEC/riscv64-unknown-linux-musl/"),
+        "{error}"
+    );
     put(&dir.path().join("runtimes/built/aarch64-unknown-linux-musl/bench-agent"), b"");
     assert!(agent_for(&cache, &phone).unwrap().ends_with("built/aarch64-unknown-linux-musl/bench-agent"));
 
@@ -116,4 +104,18 @@ fn on_a_pc_processor_the_python_packages_serve() {
     assert_eq!(found("qairt", "libonnxruntime.so"), None);
     let phone = device("android", "aarch64", true);
     assert_eq!(library(&cache, None, Some(&python), &phone, "qairt", "libGenie.so"), None);
+}
+
+#[test]
+fn what_the_user_has_built_is_found_in_the_folder_of_its_set() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = Cache(dir.path().to_path_buf());
+    let phone = device("android", "aarch64", true);
+    let found = |name: &str| library(&cache, None, None, &phone, "mnn", name);
+    assert_eq!(found("llm_bench"), None);
+    put(&dir.path().join("runtimes/sets/aarch64-linux-android/mnn/llm_bench"), b"");
+    assert_eq!(found("llm_bench").unwrap().version, None);
+    put(&dir.path().join("runtimes/sets/aarch64-linux-android/mnn/version.txt"), b"3.9.9\nbuilt in May\n");
+    assert_eq!(found("llm_bench").unwrap().version.as_deref(), Some("3.9.9"));
+    assert_eq!(library(&cache, None, None, &phone, "qairt", "llm_bench"), None);
 }
