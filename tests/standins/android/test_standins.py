@@ -12,7 +12,7 @@ import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-BENCH = os.environ.get("BENCH") or HERE.parents[2] / os.environ.get("CARGO_TARGET_DIR", "target") / "debug/bench"
+BENCH = Path(os.environ["BENCH"]).resolve() if "BENCH" in os.environ else HERE.parents[2] / os.environ.get("CARGO_TARGET_DIR", "target") / "debug/bench"
 KNOBS = {"average_us": {"prefill": 6400}, "cycles": {"prefill": [0, 30000, 90000]}, "prefill_us": 100, "decode_us": 2000, "init_us": 1000, "inference_ms": 2.0, "sleep_s": 0}
 # A context binary as far as a stand-in looks: the build of its library, and names.
 CONTEXT = b"\0\1QNN\0v2.37.0.250724175447_124859\0graph\0input_ids\0past_key_0_in\0logits\0past_key_0_out\0"
