@@ -4,7 +4,7 @@
 # `bench run`: about 200 MB, with Qualcomm libraries under Qualcomm's own licence. The last line says how many tests passed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-tests/setup.sh python3 python3-venv gcc libc6-dev chromium adb iproute2
+tests/setup.sh python3 python3-venv gcc libc6-dev chromium adb iproute2 qemu-user-static
 # The test phone takes a static agent; `bench runtimes build` is tried for a phone.
 ! command -v rustup >/dev/null || rustup target add x86_64-unknown-linux-musl aarch64-linux-android
 cargo build --workspace
@@ -14,6 +14,8 @@ out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 failed=0
 "$python" src/prepare/test_prepare.py </dev/null 2>&1 | tee -a "$out" || failed=1
+BENCH=${CARGO_TARGET_DIR:-target}/debug/bench python3 tests/standins/android/test_standins.py </dev/null 2>&1 | tee -a "$out" || failed=1
+[ "$(id -u)" != 0 ] || python3 tests/device/test_phone.py </dev/null 2>&1 | tee -a "$out" || failed=1
 cargo test --workspace --no-fail-fast </dev/null 2>&1 | tee -a "$out" || failed=1
 
 # `test result: ok. 3 passed; 0 failed; ...` of cargo, `Ran 14 tests in 5s` and `FAILED (failures=1, errors=1)` of Python.

@@ -42,9 +42,19 @@ pub struct Phone {
 
 impl Phone {
     pub fn start() -> Self {
+        Self::start_as("x86_64")
+    }
+
+    /// A phone that says that it is `machine`: with `aarch64` it runs such programs through qemu-user, see tests/device/README.md.
+    pub fn start_as(machine: &str) -> Self {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/device/start.sh");
         let script = std::env::var_os("BENCH_TEST_DEVICE").map_or(script, |d| PathBuf::from(d).join("start.sh"));
-        let mut child = Command::new(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("start.sh");
+        let mut child = Command::new(script)
+            .env("BENCH_PHONE_MACHINE", machine)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("start.sh");
         let commands = child.stdin.take();
         let answers = BufReader::new(child.stdout.take().expect("piped"));
         let mut phone = Self { child, commands, answers, address: String::new() };

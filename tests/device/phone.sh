@@ -19,7 +19,7 @@ done
 printf 'root:x:0:0::/data:/bin/sh\nshell:x:2000:2000:shell:/data/local/tmp:/bin/sh\n' > etc/passwd
 printf 'root:x:0:\nshell:x:2000:\n' > etc/group
 chmod 1777 tmp
-chown 2000:2000 data/local/tmp
+[ "$(id -u)" != 0 ] || chown 2000:2000 data/local/tmp
 chmod 0771 data/local data/local/tmp
 
 cp -a "$here/phone/." .
@@ -36,29 +36,61 @@ for name in $zones; do
     echo $((34000 + 137 * i)) > "$zone/temp"
     i=$((i + 1))
 done
-for c in 0 1 2 3 4 5 6 7; do
-    cpu=sys/devices/system/cpu/cpu$c/cpufreq
-    mkdir -p "$cpu"
-    echo 1804800 > "$cpu/scaling_cur_freq"
-    echo 364800 > "$cpu/cpuinfo_min_freq"
-    echo 3052800 > "$cpu/cpuinfo_max_freq"
-    echo walt > "$cpu/scaling_governor"
-done
+# The clusters of an 8 Gen 3: two small cores, three and two big ones, one prime.
+policy() {
+    local dir=sys/devices/system/cpu/cpufreq/policy$1
+    mkdir -p "$dir"
+    echo "$2" > "$dir/related_cpus"
+    echo "$3" | tee "$dir/cpuinfo_min_freq" "$dir/scaling_min_freq" > "$dir/scaling_cur_freq"
+    echo "$4" | tee "$dir/cpuinfo_max_freq" > "$dir/scaling_max_freq"
+    echo walt > "$dir/scaling_governor"
+    for c in $2; do
+        mkdir -p "sys/devices/system/cpu/cpu$c"
+        ln -sfn "../cpufreq/policy$1" "sys/devices/system/cpu/cpu$c/cpufreq"
+    done
+    mkdir -p "sys/class/thermal/cooling_device$1"
+    echo "thermal-cpufreq-$1" > "sys/class/thermal/cooling_device$1/type"
+    echo 0 > "sys/class/thermal/cooling_device$1/cur_state"
+    echo 4 > "sys/class/thermal/cooling_device$1/max_state"
+}
+policy 0 "0 1" 364800 2265600
+policy 2 "2 3 4" 499200 3148800
+policy 5 "5 6" 499200 2956800
+policy 7 7 480000 3302400
 echo 0-7 > sys/devices/system/cpu/online
-battery=sys/class/power_supply/battery
-mkdir -p "$battery" sys/class/kgsl/kgsl-3d0 sys/devices/soc0
-echo 83 > "$battery/capacity"
-echo Discharging > "$battery/status"
-echo 312 > "$battery/temp"
-echo 4120000 > "$battery/voltage_now"
-echo -512000 > "$battery/current_now"
-echo 231000000 > sys/class/kgsl/kgsl-3d0/gpuclk
-echo "Snapdragon 8 Gen 3" > sys/devices/soc0/machine
-echo 557 > sys/devices/soc0/soc_id
+file() { mkdir -p "$(dirname "sys/$1")" && echo "$2" > "sys/$1"; }
+file class/thermal/cooling_device8/type cdsp_sw_hvx
+file class/thermal/cooling_device8/cur_state 0
+file class/thermal/cooling_device8/max_state 3
+file devices/system/cpu/bus_dcvs/DDR/cur_freq 547000
+file devices/system/cpu/bus_dcvs/DDR/available_frequencies "547000 768000 1555000 1708000 2092000 2736000 3187000 3686000 4224000"
+file class/power_supply/battery/capacity 83
+file class/power_supply/battery/status Discharging
+file class/power_supply/battery/health Good
+file class/power_supply/battery/temp 310
+file class/power_supply/battery/voltage_now 4120000
+file class/power_supply/battery/current_now -350000
+file class/power_supply/battery/charge_counter 4150000
+file class/power_supply/battery/charge_full 4920000
+file class/power_supply/battery/charge_full_design 5000000
+file class/power_supply/battery/cycle_count 41
+file class/kgsl/kgsl-3d0/gpuclk 231000000
+file class/kgsl/kgsl-3d0/max_gpuclk 903000000
+file class/kgsl/kgsl-3d0/gpu_busy_percentage "0 %"
+file class/kgsl/kgsl-3d0/gpubusy "      0       0"
+file class/kgsl/kgsl-3d0/gpu_model Adreno750v2
+file class/kgsl/kgsl-3d0/temp 34000
+file devices/soc0/machine "Snapdragon 8 Gen 3"
+file devices/soc0/family Snapdragon
+file devices/soc0/soc_id 557
+file devices/soc0/revision 2.0
+# Readable for everybody and writable for nobody but init, as the kernel's are.
+chmod -R go-w sys
+mkdir -p data/misc/logd
+: > data/misc/logd/log
+# -c empties it.
+chmod 666 data/misc/logd/log
 
-node() { [ -e "dev/$1" ] || mknod -m 666 "dev/$1" c "$2" "$3"; }
-node null 1 3
-node zero 1 5
-node urandom 1 9
-node tty 5 0
+# Devices: init.sh binds the machine's over these.
+for n in null zero urandom tty fastrpc-cdsp adsprpc-smd; do : > "dev/$n"; done
 ln -sfn pts/ptmx dev/ptmx

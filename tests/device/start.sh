@@ -1,6 +1,7 @@
 #!/bin/bash
 # start.sh [INDEX]: runs one test phone in the foreground: the real adbd as uid 2000, in a chroot, in mount, pid and network namespaces of
-# its own. Needs root. INDEX (0-62, the lowest free one if not given) gives it its address.
+# its own. Needs root (`run` does without). With BENCH_PHONE_MACHINE=aarch64 it says that it is one and runs such programs too, through
+# this machine's qemu-aarch64-static (Linux 6.7 or newer). INDEX (0-62, the lowest free one if not given) gives it its address.
 #
 # Prints `ready ADDRESS:PORT` and then an `ok` for every command that it reads from standard input:
 #   kill     adbd dies and is started again, as Android's init does; other processes of the phone live on
@@ -9,6 +10,10 @@
 #   stop     adbd hangs (SIGSTOP)              cont  it goes on
 #   unplug   the link is cut                   plug  it is back
 #   reboot   everything on the phone ends, the boot id changes, adbd comes back
+#   full [KB]   /data/local/tmp has 256 KB left, or as many    free  it has plenty again
+#   log [BUFFER] [PID] LEVEL TAG: TEXT   a line for logcat; any other TEXT has the tag `bench`
+#   temp [cpu|nsp|gpu|skin|battery] C   it, or everything, has C degrees and goes on from there (soc.sh)
+#   battery PERCENT [Charging|Discharging|Full]
 # At the end of standard input the phone vanishes with all its processes: nothing is left behind when a test dies.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

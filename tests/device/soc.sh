@@ -1,0 +1,130 @@
+# Sourced by init.sh: a simulated chip and battery for the files in the phone's /sys. All numbers are made up: they move as a phone's do, so
+# that sensors, limits and waiting can be tried, and say nothing about any phone.
+#
+# The load is the CPU time of the phone's processes, in cores. Every group of zones goes to a temperature that hangs on it, with a time
+# constant (faster than a real phone's, so that tests see it):
+#
+#   group    at rest  a core adds  time constant
+#   cpu      35 C     +30 C        6 s     above 95 C the highest frequency is lowered step by step, below 90 C it comes back
+#   nsp      34 C     +25 C        8 s     load of vendor tools and our runners only; /dev/fastrpc-cdsp computes nothing
+#   gpu      34 C     +4 C         10 s
+#   skin     32 C     +5 C         60 s    thermal status: light from 40 C, moderate from 44 C, severe from 48 C
+#   battery  31 C     +2 C         120 s   5000 mAh; 350 mA at rest, 1500 mA more for each core
+#
+# A step costs a millisecond or two and runs about once a second; files are written only when their value has changed.
+
+declare -A REST=([cpu]=35000 [nsp]=34000 [gpu]=34000 [skin]=32000 [battery]=31000)
+declare -A ADDS=([cpu]=30000 [nsp]=25000 [gpu]=4000 [skin]=5000 [battery]=2000)
+declare -A CONSTANT=([cpu]=6000 [nsp]=8000 [gpu]=10000 [skin]=60000 [battery]=120000)
+declare -A HEAT WRITTEN ZONES MIN MAX
+CAPACITY=5000000 # uAh
+STEPS=(3302400 2956800 2611200 2265600 1920000)
+soc_load=0 soc_npu=0 soc_cap=0 soc_charge=$((CAPACITY * 83 / 100)) soc_battery=Discharging soc_all= soc_all_npu= soc_us=
+
+soc_start() {
+    sys=$root/sys/
+    local zone type policy
+    for zone in "$sys"class/thermal/thermal_zone*; do
+        read -r type < "$zone/type"
+        case $type in
+            cpu*) ZONES[cpu]+=" $zone/temp" ;;
+            nsp*) ZONES[nsp]+=" $zone/temp" ;;
+            gpu*) ZONES[gpu]+=" $zone/temp" ;;
+            battery) ZONES[battery]+=" $zone/temp" ;;
+            *) ZONES[skin]+=" $zone/temp" ;;
+        esac
+    done
+    for policy in 0 2 5 7; do
+        read -r "MIN[$policy]" < "${sys}devices/system/cpu/cpufreq/policy$policy/cpuinfo_min_freq"
+        read -r "MAX[$policy]" < "${sys}devices/system/cpu/cpufreq/policy$policy/cpuinfo_max_freq"
+    done
+    for group in "${!REST[@]}"; do HEAT[$group]=${REST[$group]}; done
+    soc_us=${EPOCHREALTIME//[.,]/}
+    soc_show
+}
+
+# CPU time in ticks of all processes, and of those that work for the NPU. What has ended is in its parent's count, at the latest in init's.
+soc_count() {
+    local stat line comm rest f
+    all=0 npu=0
+    for stat in /proc/[0-9]*/stat; do
+        read -r line 2> /dev/null < "$stat" || continue
+        comm=${line#*(} comm=${comm%)*} rest=${line##*) }
+        # shellcheck disable=SC2206
+        f=($rest)
+        ((all += f[11] + f[12] + f[13] + f[14]))
+        case $comm in qnn-* | genie-* | bench-genie* | bench-ort* | python3 | onnx* | model_bench*) ((npu += f[11] + f[12] + f[13] + f[14])) ;; esac
+    done
+}
+
+# The time since the last step passes.
+soc_step() {
+    local now=${EPOCHREALTIME//[.,]/} all npu dt group load
+    dt=$(((now - soc_us) / 1000))
+    [ $dt -ge 400 ] || return 0
+    soc_us=$now
+    soc_count
+    # Ticks are 10 ms: thousandths of a core. A process whose time nobody kept makes it negative.
+    soc_load=$(((all - ${soc_all:-$all}) * 10000 / dt)) soc_npu=$(((npu - ${soc_all_npu:-$npu}) * 10000 / dt))
+    [ $soc_load -ge 0 ] || soc_load=0
+    [ $soc_npu -ge 0 ] || soc_npu=0
+    soc_all=$all soc_all_npu=$npu
+    for group in "${!REST[@]}"; do
+        [ "$group" = nsp ] && load=$soc_npu || load=$soc_load
+        # One step of the exponential; all the way when the step is longer than the constant.
+        ((HEAT[$group] += (REST[$group] + ADDS[$group] * load / 1000 - HEAT[$group]) * (dt < CONSTANT[$group] ? dt : CONSTANT[$group]) / CONSTANT[$group]))
+    done
+    [ ${HEAT[cpu]} -le 95000 ] || [ $soc_cap -ge 4 ] || ((soc_cap++))
+    [ ${HEAT[cpu]} -ge 90000 ] || [ $soc_cap -le 0 ] || ((soc_cap--))
+    case $soc_battery in
+        Discharging) ((soc_charge -= (350 + 3 * soc_load / 2) * dt / 3600)) ;;
+        Charging) ((soc_charge += 2000 * dt / 3600)) ;;
+    esac
+    soc_show
+}
+
+put() {
+    [ "${WRITTEN[$1]-}" = "$2" ] || printf '%s\n' "$2" > "$sys$1"
+    WRITTEN[$1]=$2
+}
+
+soc_show() {
+    local group tenths zone i max f current
+    for group in "${!REST[@]}"; do
+        tenths=$((HEAT[$group] / 100)) i=0
+        [ "${WRITTEN[$group]-}" = $tenths ] && continue
+        WRITTEN[$group]=$tenths
+        # Zones of a group differ a little, as sensors do.
+        for zone in ${ZONES[$group]}; do printf '%d\n' $((tenths * 100 - 100 * (i++ % 7))) > "$zone"; done
+    done
+    for i in 0 2 5 7; do
+        max=$((MAX[$i] < STEPS[soc_cap] ? MAX[$i] : STEPS[soc_cap]))
+        put devices/system/cpu/cpufreq/policy$i/scaling_max_freq $max
+        # In steps of 115200 kHz; one busy core is enough for the highest.
+        f=$((MIN[$i] + (max - MIN[$i]) * soc_load / 1000 / 115200 * 115200))
+        put devices/system/cpu/cpufreq/policy$i/scaling_cur_freq $((soc_load < 1000 ? f : max))
+        put class/thermal/cooling_device$i/cur_state $soc_cap
+    done
+    put devices/system/cpu/bus_dcvs/DDR/cur_freq $((soc_load < 200 ? 547000 : soc_load < 800 ? 2092000 : 4224000))
+    put class/kgsl/kgsl-3d0/temp ${HEAT[gpu]}
+    case $soc_battery in Discharging) current=$((-(350 + 3 * soc_load / 2) * 1000)) ;; Charging) current=2000000 ;; *) current=0 ;; esac
+    put class/power_supply/battery/current_now $current
+    put class/power_supply/battery/charge_counter $soc_charge
+    put class/power_supply/battery/capacity $((soc_charge * 100 / CAPACITY))
+    put class/power_supply/battery/status "$soc_battery"
+    put class/power_supply/battery/voltage_now $((4120000 - 40 * soc_load))
+    put class/power_supply/battery/temp $((HEAT[battery] / 100))
+}
+
+# soc_temp [GROUP] C: a group, or everything, has this temperature now, and goes on from there.
+soc_temp() {
+    local group
+    for group in "${!REST[@]}"; do [ $# -gt 1 ] && [ "$1" != "$group" ] || HEAT[$group]=$((${!#} * 1000)); done
+    soc_show
+}
+
+# soc_set_battery PERCENT [Charging|Discharging|Full]
+soc_set_battery() {
+    soc_charge=$((CAPACITY * $1 / 100 + CAPACITY / 1000)) soc_battery=${2:-$soc_battery}
+    soc_show
+}
