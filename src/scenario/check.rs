@@ -8,6 +8,7 @@ mod models;
 
 use std::{
     collections::BTreeMap,
+    ops::Range,
     path::{Path, PathBuf},
 };
 
@@ -35,6 +36,8 @@ struct Context<'a> {
     commands: Vec<Command>,
     /// Ids of `[backends]`, also of those whose description has a problem.
     command_ids: Vec<String>,
+    /// Tokenizers that are not there, by model: where they are named, and in words.
+    no_tokenizer: BTreeMap<String, (Range<usize>, String)>,
     damaged: Vec<String>,
 }
 
@@ -56,6 +59,7 @@ pub fn check(
         readers,
         commands: Vec::new(),
         command_ids: file.backends.iter().flat_map(|b| b.keys().map(|k| k.value.clone())).collect(),
+        no_tokenizer: BTreeMap::new(),
         damaged,
     };
     if let Some(name) = &file.name {

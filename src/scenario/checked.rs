@@ -81,8 +81,8 @@ pub struct ArtifactSpec {
     pub backend: String,
     /// Values of axes that it is only for.
     pub axes: BTreeMap<Axis, String>,
-    /// Its files.
-    pub source: ArtifactSource,
+    /// Its files, or why its cells are skipped: files that are not there yet, and how to get them.
+    pub source: Result<ArtifactSource, String>,
     /// Place in the scenario, in bytes.
     pub(super) span: (usize, usize),
 }

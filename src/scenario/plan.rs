@@ -194,7 +194,7 @@ impl Plan {
 
 fn source(artifacts: &Applicable<'_>, cell: &Cell, backends: &[&dyn Backend], device: &DeviceFacts) -> Result<ArtifactSource, String> {
     if let Some(artifact) = artifacts.best(cell) {
-        return Ok(artifact.source.clone());
+        return artifact.source.clone();
     }
     let Some(backend) = backends.iter().find(|b| b.id() == cell.backend) else {
         return Err(format!("no [[artifact]] for {} {} on {}", cell.model.name, cell.quant, cell.backend));

@@ -113,6 +113,8 @@ pub struct Artifact {
     pub config: Option<At<String>>,
     /// The files: paths or globs, relative to the scenario.
     pub files: Option<List<String>>,
+    /// How to get the files. With it, files that are not there are no error: their cells are skipped, and this text says what to do.
+    pub origin: Option<At<String>>,
     /// Only for cells of this processor.
     #[schemars(with = "Option<UnitWord>")]
     pub unit: Option<At<String>>,

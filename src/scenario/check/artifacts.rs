@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    ops::Range,
     path::{Path, PathBuf},
 };
 
@@ -33,6 +34,13 @@ impl Context<'_> {
             }
             specs.push(spec);
         }
+        // A tokenizer comes with its model's files: who tells how to get those has told it all.
+        for (model, (span, words)) in std::mem::take(&mut self.no_tokenizer) {
+            let mut mine = list.iter().filter(|a| a.value.model.as_ref().is_some_and(|m| m.value == model)).peekable();
+            if mine.peek().is_none() || mine.any(|a| a.value.origin.is_none()) {
+                self.missing(span, words);
+            }
+        }
         specs
     }
 
@@ -43,9 +51,6 @@ impl Context<'_> {
         }
         if let Some(model) = &wire.model {
             self.model(model, models);
-            if let Some(spec) = models.get(&model.value).and_then(Option::as_ref) {
-                self.prompts(model, spec);
-            }
         }
         for axis in Axis::ALL {
             wire.axis(*axis).iter().for_each(|v| self.axis_text(*axis, v));
@@ -53,12 +58,23 @@ impl Context<'_> {
         if wire.config.is_none() && wire.files.is_none() && !self.is_damaged(&format!("artifact[{place}]")) {
             self.out.error(at.span(), "the artifact names no file", "add `files = [\"…\"]`, `config = \"…\"` or both".to_owned());
         }
-        let config = wire.config.as_ref().and_then(|c| self.existing(c));
-        let mut found: BTreeSet<PathBuf> = config.iter().cloned().collect();
+        let mut absent = Vec::new();
+        let mut found = BTreeSet::new();
+        let config = wire.config.as_ref().and_then(|path| self.lookup(path).map_err(|words| absent.push((path.span(), words))).ok());
+        found.extend(config.clone());
         for pattern in wire.files.iter().flat_map(|f| &f.0) {
-            self.matches(pattern, &mut found);
+            if !self.matches(pattern, &mut found) {
+                absent.push((pattern.span(), format!("{} matches no file", show(&pattern.value))));
+            }
         }
-        let source = self.source(at, config.as_deref(), &found)?;
+        let source = if let Some(reason) = self.origin(wire, absent) {
+            Err(reason)
+        } else {
+            if let Some((model, spec)) = wire.model.as_ref().and_then(|m| Some((m, models.get(&m.value)?.as_ref()?))) {
+                self.prompts(model, spec);
+            }
+            Ok(self.source(at, config.as_deref(), &found)?)
+        };
         Some(ArtifactSpec {
             model: wire.model.as_ref()?.value.clone(),
             quant: Quant::parse(&wire.quant.as_ref()?.value)?,
@@ -67,6 +83,23 @@ impl Context<'_> {
             source,
             span: at.span,
         })
+    }
+
+    /// Reports files that are not there: as errors, or, where the scenario tells how to get them, as one warning. Then the reason why the
+    /// artifact's cells are skipped.
+    fn origin(&mut self, wire: &wire::Artifact, mut absent: Vec<(Range<usize>, String)>) -> Option<String> {
+        let Some(origin) = &wire.origin else {
+            for (span, words) in absent {
+                self.missing(span, words);
+            }
+            return None;
+        };
+        absent.extend(wire.model.as_ref().and_then(|m| self.no_tokenizer.get(&m.value)).cloned());
+        let (span, words) = absent.first()?;
+        let more = if absent.len() > 1 { format!(", nor {} more of its files", absent.len() - 1) } else { String::new() };
+        let way = origin.value.split_whitespace().collect::<Vec<_>>().join(" ");
+        self.out.warning(span.clone(), format!("{words}{more}"), way.clone());
+        Some(format!("{words}{more}: {way}"))
     }
 
     /// Prompts come from the model's own tokenizer, or from the seed of one that is made on the spot. Without either they are random
@@ -87,27 +120,28 @@ impl Context<'_> {
         }
     }
 
-    /// Adds the files that a glob matches.
-    fn matches(&mut self, pattern: &At<String>, found: &mut BTreeSet<PathBuf>) {
+    /// Adds the files that a glob matches; false if there is none.
+    fn matches(&mut self, pattern: &At<String>, found: &mut BTreeSet<PathBuf>) -> bool {
         // The folder's own name may hold characters that mean something in a glob.
         let absolute = Path::new(&pattern.value).is_absolute();
         let root = if absolute { String::new() } else { glob::Pattern::escape(&format!("{}/", self.dir.display())) };
         let paths = match glob::glob(&format!("{root}{}", pattern.value)) {
             Ok(paths) => paths,
-            Err(e) => return self.out.error(pattern.span(), format!("{} is not a path or glob: {}", show(&pattern.value), e.msg), None),
+            Err(e) => {
+                self.out.error(pattern.span(), format!("{} is not a path or glob: {}", show(&pattern.value), e.msg), None);
+                return true;
+            }
         };
         let mut any = false;
         for path in paths.flatten().filter(|p| p.is_file()) {
             any = true;
             found.insert(models::normal(&path));
             if found.len() > MAX_FILES {
-                return self.out.error(pattern.span(), format!("{} matches over {MAX_FILES} files", show(&pattern.value)), None);
+                self.out.error(pattern.span(), format!("{} matches over {MAX_FILES} files", show(&pattern.value)), None);
+                break;
             }
         }
-        if !any {
-            let help = format!("paths are relative to the scenario's folder, {}", self.shown_dir.display());
-            self.out.error(pattern.span(), format!("{} matches no file", show(&pattern.value)), help);
-        }
+        any
     }
 
     fn source(&mut self, at: &At<wire::Artifact>, config: Option<&Path>, found: &BTreeSet<PathBuf>) -> Option<ArtifactSource> {

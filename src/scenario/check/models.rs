@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    ops::Range,
     path::{Component, Path, PathBuf},
 };
 
@@ -41,7 +42,14 @@ impl Context<'_> {
                 Err(problem) => self.out.error(file.span(), format!("{} {}", show(&file.value), problem.message), problem.help),
             }
         }
-        let tokenizer = wire.tokenizer.as_ref().and_then(|file| self.existing(file)?.to_str().map(str::to_owned));
+        let tokenizer = wire.tokenizer.as_ref().and_then(|file| match self.lookup(file) {
+            Ok(full) => full.to_str().map(str::to_owned),
+            Err(words) => {
+                // Whether that is an error is known once the model's artifacts have been looked at.
+                self.no_tokenizer.insert(name.value.clone(), (file.span(), words));
+                None
+            }
+        });
         if let Some(file) = wire.tokenizer.as_ref().filter(|_| shape.as_ref().is_some_and(|g| g.seed.is_some())) {
             let help = "a model that is made on the spot comes with a tokenizer: take out this key, or the geometry's `seed`".to_owned();
             self.out.error(file.span(), "`tokenizer` is for models of your own, and this one's geometry has a `seed`", help);
@@ -53,14 +61,29 @@ impl Context<'_> {
 
     /// The absolute path of a file that the scenario names, if it is there.
     pub(super) fn existing(&mut self, path: &At<String>) -> Option<PathBuf> {
+        match self.lookup(path) {
+            Ok(full) => Some(full),
+            Err(words) => {
+                self.missing(path.span(), words);
+                None
+            }
+        }
+    }
+
+    /// The same, with what is wrong in words.
+    pub(super) fn lookup(&self, path: &At<String>) -> Result<PathBuf, String> {
         let full = normal(&self.dir.join(&path.value));
         if !path.value.is_empty() && full.is_file() {
-            return Some(full);
+            return Ok(full);
         }
         let state = if full.is_dir() { "is a folder, not a file" } else { "is not there" };
+        Err(format!("the file {} {state}", show(&path.value)))
+    }
+
+    /// Reports a file that is not there.
+    pub(super) fn missing(&mut self, span: Range<usize>, words: String) {
         let help = format!("paths are relative to the scenario's folder, {}", self.shown_dir.display());
-        self.out.error(path.span(), format!("the file {} {state}", show(&path.value)), help);
-        None
+        self.out.error(span, words, help);
     }
 }
 

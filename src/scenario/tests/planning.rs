@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use bench_backend_api::Quant;
+
 use super::{
     super::{ArtifactSource, Assumptions, Filter, Order, Plan, PlanError, estimate, order::block_of, schedule},
     *,
@@ -63,6 +65,42 @@ fn a_cell_takes_the_artifact_that_says_most() {
     assert_eq!(files("alpha.tiny.fp16.p32.g16.perf-profile=burst"), ("/m".to_owned(), None, "burst/b.bin general/a.bin".to_owned()));
     assert_eq!(files("alpha.tiny.w4a16.p32"), ("/[odd]".to_owned(), None, "c.bin".to_owned()));
     assert!(plan.cells.iter().filter(|c| c.cell.backend == "beta").all(|c| matches!(c.source, Some(ArtifactSource::Recipe(_)))));
+}
+
+/// The shipped scenarios name files that nobody has at first: a row with what to do, not an error.
+#[test]
+fn files_that_can_still_be_had_skip_their_cells() {
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::write(dir.path().join("there.bin"), "x").expect("written");
+    let artifact = "[[artifact]]\nmodel = \"tiny\"\nbackend = \"alpha\"\nquant = \"w4a16\"\nconfig = \"c.json\"\nfiles = [\"there.bin\", \"no/*.bin\"]\n";
+    std::fs::copy("scenarios/models/tiny-llama.toml", dir.path().join("g.toml")).expect("copied");
+    let good = with("chunk = 32", "geometry = \"g.toml\"");
+    let text = format!("{good}{artifact}origin = \"\"\"\n  export it\n  for the chip\"\"\"\n");
+    let scenario = check_in(dir.path(), &text).expect("no error");
+    let warnings: Vec<String> = scenario.warnings.problems.iter().map(line).collect();
+    assert_eq!(warnings, ["19:10 the file `c.json` is not there, nor 1 more of its files / export it for the chip"]);
+    let plan = scenario.plan(&BACKENDS, &fake::device());
+    let skipped: Vec<_> = plan.cells.iter().filter_map(|c| Some((c.cell.backend.as_str(), c.cell.quant, c.skipped.as_deref()?))).collect();
+    let reason = "the file `c.json` is not there, nor 1 more of its files: export it for the chip";
+    assert_eq!(skipped, [("alpha", Quant::W4a16, reason); 2]);
+    // A tokenizer comes with the files, so it is one of them; alone it is an error.
+    let real = with("chunk = 32", "tokenizer = \"t.json\"");
+    let warned = check_in(dir.path(), &format!("{real}{artifact}origin = \"export\"\n")).expect("no error").warnings.problems;
+    assert_eq!(warned.iter().map(|p| p.message.as_str()).collect::<Vec<_>>(), ["the file `c.json` is not there, nor 2 more of its files"]);
+    let alone = check_in(dir.path(), &real).expect_err("no tokenizer");
+    assert!(line(&alone.problems[0]).starts_with("6:13 the file `t.json` is not there / paths are relative"), "{alone}");
+    // Without a way to get them it stays an error, as many as there are.
+    let errors = check_in(dir.path(), &format!("{good}{artifact}")).expect_err("missing files");
+    assert_eq!(errors.problems.len(), 2);
+    assert_eq!(
+        line(&errors.problems[1]),
+        format!("20:23 `no/*.bin` matches no file / paths are relative to the scenario's folder, {}", dir.path().display())
+    );
+    // Once the files are there, the origin means nothing.
+    std::fs::create_dir(dir.path().join("no")).expect("made");
+    std::fs::write(dir.path().join("no/a.bin"), "x").expect("written");
+    std::fs::write(dir.path().join("c.json"), "{}").expect("written");
+    assert!(check_in(dir.path(), &text).expect("good").warnings.is_empty());
 }
 
 /// A label that nothing makes true would compare a cell with itself under two names.

@@ -31,3 +31,57 @@ fn the_first_scenario_is_good() {
     let minutes = super::super::estimate(&plan, &super::super::Assumptions::default()).expected.as_secs_f64() / 60.0;
     assert!((1.0..8.0).contains(&minutes), "{minutes}");
 }
+
+/// A phone's scenario is right before its files are there: a warning for each artifact with the way to get it, and as many skipped rows.
+#[test]
+fn the_scenarios_for_phones_say_what_is_missing() {
+    // Not in place: whoever has the files has put them there.
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(dir.path().join("models")).expect("made");
+    for model in ["phi-3.5-mini", "llama-3.2-3b", "llama-3.1-8b"] {
+        std::fs::copy(format!("scenarios/models/{model}.toml"), dir.path().join(format!("models/{model}.toml"))).expect("copied");
+    }
+    let engines = ["genie", "ort-qnn", "mnn", "qnn", "alpha"].map(|id| Fake { id });
+    let backends: Vec<&dyn Backend> = engines.iter().map(|e| e as &dyn Backend).collect();
+    for (file, soc, soc_model, words) in [
+        ("8gen3", "SM8650", 57, "--chipset qualcomm-snapdragon-8gen3 "),
+        ("8elite", "SM8750", 69, "--chipset qualcomm-snapdragon-8-elite "),
+        ("qcs8550", "QCS8550", 66, "--chipset qualcomm-qcs8550-proxy "),
+    ] {
+        let text = std::fs::read_to_string(format!("scenarios/{file}.toml")).expect("shipped");
+        // The fake engines run on the CPU alone.
+        let text = text.replace("\"npu\"", "\"cpu\"");
+        let scenario = check_text(file, &text, dir.path(), &backends, &[]).unwrap_or_else(|p| panic!("{p}"));
+        assert_eq!((scenario.device.soc.as_str(), scenario.device.soc_model, scenario.device.local), (soc, soc_model, false));
+        assert_eq!(scenario.warnings.problems.len(), 8, "{}", scenario.warnings);
+        assert!(
+            scenario
+                .warnings
+                .problems
+                .iter()
+                .all(|p| p.message.contains(" more of its files") && p.help.as_ref().is_some_and(|h| h.len() > 100))
+        );
+        let plan = scenario.plan(&backends, &fake::device());
+        assert_eq!((plan.cells.len(), plan.runnable().len()), (24, 0));
+        assert!(plan.cells.iter().any(|c| c.skipped.as_ref().is_some_and(|s| s.contains(words))));
+        let mnn = format!("--soc_id={soc_model} ");
+        assert!(plan.cells.iter().filter(|c| c.cell.backend == "mnn").all(|c| c.skipped.as_ref().is_some_and(|s| s.contains(&mnn))));
+    }
+}
+
+/// The shapes add up to the parameters that their authors name, in billions.
+#[test]
+fn the_shapes_have_their_models_size() {
+    for (model, billions) in [("phi-3.5-mini", 3.82), ("llama-3.2-3b", 3.21), ("llama-3.1-8b", 8.03)] {
+        let text = with("chunk = 32", &format!("geometry = \"scenarios/models/{model}.toml\""));
+        let scenario = check(&text).unwrap_or_else(|p| panic!("{p}"));
+        let g = scenario.models["tiny"].model.geometry.clone().expect("a geometry");
+        let of = |n: Option<u32>| f64::from(n.expect("told"));
+        let (hidden, heads, head_dim) = (of(g.hidden), of(g.heads), of(g.head_dim));
+        let attention = 2.0 * hidden * heads * head_dim + 2.0 * hidden * of(g.kv_heads) * head_dim;
+        let tables = if g.tied_embeddings { 1.0 } else { 2.0 } * of(g.vocab) * hidden;
+        let all = of(g.layers) * (attention + 3.0 * hidden * of(g.ffn)) + tables;
+        assert!((all / 1e9 - billions).abs() < 0.01, "{model}: {all}");
+        assert!(g.seed.is_none() && (heads * head_dim - hidden).abs() < 0.5);
+    }
+}
