@@ -49,6 +49,11 @@ pub fn names(folder: &Path) -> Result<Vec<String>, ImportError> {
     Ok(names)
 }
 
+/// Whether a file's name ends in `.<extension>`, in capitals or not.
+pub fn ends(name: &str, extension: &str) -> bool {
+    Path::new(name).extension().is_some_and(|e| e.eq_ignore_ascii_case(extension))
+}
+
 /// A count at a JSON pointer; of a list the first. Negative numbers and 2^32 and above are none.
 pub fn count(value: &Value, pointer: &str) -> Option<u32> {
     let found = value.pointer(pointer)?;

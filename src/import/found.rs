@@ -62,14 +62,14 @@ pub struct Found {
 
 impl Found {
     /// Keeps a fact for the listing.
-    pub(super) fn fact(&mut self, what: &'static str, value: impl ToString, from: &str) {
+    pub(super) fn fact(&mut self, what: &'static str, value: &(impl ToString + ?Sized), from: &str) {
         self.facts.push(Fact { what, value: value.to_string(), from: from.to_owned() });
     }
 
     /// Takes a value over if there is one, and keeps it for the listing.
     pub(super) fn take<T: ToString + Copy>(&mut self, what: &'static str, value: Option<T>, from: &str) -> Option<T> {
         if let Some(value) = value {
-            self.fact(what, value, from);
+            self.fact(what, &value, from);
         }
         value
     }

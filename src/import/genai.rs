@@ -45,9 +45,9 @@ pub fn read(folder: &Path, names: &[String]) -> Result<Found, ImportError> {
     let providers = model.pointer("/decoder/session_options/provider_options").and_then(Value::as_array);
     let providers: Vec<&str> =
         providers.into_iter().flatten().filter_map(Value::as_object).flat_map(|o| o.keys()).map(String::as_str).collect();
-    found.fact("execution providers", if providers.is_empty() { "cpu".to_owned() } else { providers.join(", ") }, CONFIG);
+    found.fact("execution providers", &if providers.is_empty() { "cpu".to_owned() } else { providers.join(", ") }, CONFIG);
 
-    if !names.iter().any(|n| n.ends_with(".onnx")) {
+    if !names.iter().any(|n| files::ends(n, "onnx")) {
         return Err(ImportError::bad(folder, "holds no *.onnx, without which onnxruntime-genai has no model"));
     }
     if let Some(file) = word(model, "/decoder/filename").filter(|file| !names.iter().any(|n| n == file)) {
@@ -60,6 +60,6 @@ pub fn read(folder: &Path, names: &[String]) -> Result<Found, ImportError> {
     let folder_name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     found.quant = found.take("quantisation", quant_in(&folder_name), "the folder's name");
     found.name = name_of(&folder_name);
-    found.files = names.iter().filter(|n| !n.starts_with('.') && !n.ends_with(".md")).cloned().collect();
+    found.files = names.iter().filter(|n| !n.starts_with('.') && !files::ends(n, "md")).cloned().collect();
     Ok(found)
 }

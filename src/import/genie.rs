@@ -26,7 +26,7 @@ pub fn config_of(folder: &Path, names: &[String]) -> Option<String> {
     }
     let describes = |n: &&String| {
         let small = folder.join(n).metadata().is_ok_and(|m| m.len() < 1 << 20);
-        n.ends_with(".json") && small && matches!(files::json(folder, n), Ok(Some(v)) if v.pointer("/dialog/engine").is_some())
+        files::ends(n, "json") && small && matches!(files::json(folder, n), Ok(Some(v)) if v.pointer("/dialog/engine").is_some())
     };
     let mut found = names.iter().filter(describes);
     found.next().filter(|_| found.next().is_none()).cloned()
@@ -57,7 +57,7 @@ pub fn read(folder: &Path, names: &[String], config_name: &str) -> Result<Found,
         let folder_name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         let from = [first, &folder_name].into_iter().find_map(|name| Some((quant_in(name)?, name.to_owned())));
         if let Some((quant, name)) = from {
-            found.fact("quantisation", quant, &format!("the name {name}"));
+            found.fact("quantisation", &quant, &format!("the name {name}"));
             found.quant = Some(quant);
         }
     }
@@ -102,7 +102,7 @@ fn binaries(found: &mut Found, dialog: &Value, names: &[String], config: &Path) 
     let listed = dialog.pointer("/engine/model/binary/ctx-bins").and_then(Value::as_array);
     let mut binaries: Vec<String> = match listed {
         Some(list) => list.iter().filter_map(Value::as_str).map(|p| p.rsplit(['/', '\\']).next().unwrap_or(p).to_owned()).collect(),
-        None => names.iter().filter(|n| n.ends_with(".bin")).cloned().collect(),
+        None => names.iter().filter(|n| files::ends(n, "bin")).cloned().collect(),
     };
     let gone: Vec<&str> = binaries.iter().filter(|b| !names.contains(b)).map(String::as_str).collect();
     if !gone.is_empty() {
@@ -119,7 +119,7 @@ fn binaries(found: &mut Found, dialog: &Value, names: &[String], config: &Path) 
         }
     }
     binaries.dedup();
-    found.fact("context binaries", binaries.len(), if listed.is_some() { "ctx-bins" } else { "the folder" });
+    found.fact("context binaries", &binaries.len(), if listed.is_some() { "ctx-bins" } else { "the folder" });
     found.files.extend(binaries.iter().cloned());
     Ok(binaries)
 }
@@ -214,7 +214,7 @@ fn told(found: &mut Found, binaries: &[String]) -> Result<(), ImportError> {
     }
     if let [one, others @ ..] = told.chips.as_slice() {
         let words = |chip: &Chip| format!("{} (Hexagon v{})", chip.soc.as_deref().unwrap_or("?"), chip.htp_arch.unwrap_or(0));
-        found.fact("made for", words(one), from);
+        found.fact("made for", &words(one), from);
         if !others.is_empty() {
             let list: Vec<String> = told.chips.iter().map(words).collect();
             found.notes.push(format!("the context binaries were made for different chips: {}", list.join(", ")));

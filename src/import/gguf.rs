@@ -27,7 +27,7 @@ pub fn read(path: &Path) -> Result<Found, ImportError> {
     let file = path.file_name().and_then(|n| n.to_str()).ok_or_else(|| ImportError::bad(path, "a name that is not UTF-8"))?;
     let mut found = Found { kind: "a llama.cpp model (GGUF)", backend: "llama-cpp", root: root.to_owned(), ..Found::default() };
     found.files.push(file.to_owned());
-    found.fact("version of the format", header.version, file);
+    found.fact("version of the format", &header.version, file);
     let Some(architecture) = header.text("general.architecture").map(str::to_owned) else {
         return Err(ImportError::bad(path, "its metadata has no `general.architecture`"));
     };
@@ -35,7 +35,7 @@ pub fn read(path: &Path) -> Result<Found, ImportError> {
 
     let of = |key: &str| header.count(&format!("{architecture}.{key}")).filter(|n| *n > 0);
     let (hidden, heads) = (of("embedding_length"), of("attention.head_count"));
-    let whole = |hidden: u32, heads: u32| (hidden % heads == 0).then(|| hidden / heads);
+    let whole = |hidden: u32, heads: u32| hidden.is_multiple_of(heads).then(|| hidden / heads);
     let head_dim = of("attention.key_length").or_else(|| whole(hidden?, heads?));
     let tokens = header.get("tokenizer.ggml.tokens").and_then(Value::length).and_then(|n| u32::try_from(n).ok());
     found.context = found.take("context, tokens", of("context_length"), file);
@@ -46,7 +46,7 @@ pub fn read(path: &Path) -> Result<Found, ImportError> {
         heads: found.take("heads", heads, file),
         // A model without a number of its own has as many as heads.
         kv_heads: found.take("key-value heads", of("attention.head_count_kv").or(heads), file),
-        head_dim: found.take("width of a head", head_dim.filter(|d| d % 2 == 0), file),
+        head_dim: found.take("width of a head", head_dim.filter(|d| d.is_multiple_of(2)), file),
         ffn: found.take("feed-forward width", of("feed_forward_length"), file),
         vocab: found.take("vocabulary, tokens", tokens.or_else(|| of("vocab_size")), file),
         rope_theta: found.take("rope theta", float("rope.freq_base").filter(|t| *t >= 1.0), file),

@@ -17,7 +17,7 @@ use super::{
 pub fn look(source: &Path) -> Result<Found, ImportError> {
     let metadata = source.metadata().map_err(ImportError::io(source))?;
     if metadata.is_file() {
-        let ends = |end: &str| source.extension().is_some_and(|e| e.eq_ignore_ascii_case(end));
+        let ends = |extension: &str| source.to_str().is_some_and(|name| files::ends(name, extension));
         return match source.parent() {
             _ if ends("gguf") => gguf::read(source),
             // The configuration stands for its folder.
@@ -35,7 +35,7 @@ pub fn look(source: &Path) -> Result<Found, ImportError> {
     if mnn::is_one(&names) {
         return mnn::read(source, &names);
     }
-    let models: Vec<&String> = names.iter().filter(|n| n.to_ascii_lowercase().ends_with(".gguf")).collect();
+    let models: Vec<&String> = names.iter().filter(|n| files::ends(n, "gguf")).collect();
     match models.as_slice() {
         [] => Err(ImportError::Unknown { path: source.to_owned() }),
         [one] => gguf::read(&source.join(one)),

@@ -20,7 +20,7 @@ const MAGIC: &str = "430";
 /// Whether a folder holds one.
 pub fn is_one(names: &[String]) -> bool {
     let has = |name: &str| names.iter().any(|n| n == name);
-    (has(SHAPE) || has(CONFIG)) && names.iter().any(|n| n.ends_with(".mnn"))
+    (has(SHAPE) || has(CONFIG)) && names.iter().any(|n| files::ends(n, "mnn"))
 }
 
 /// Reads one.
@@ -68,7 +68,7 @@ pub fn read(folder: &Path, names: &[String]) -> Result<Found, ImportError> {
                 .to_owned(),
         );
     }
-    let wanted = |n: &&String| !n.starts_with('.') && !n.ends_with(".md") && !n.ends_with(".log");
+    let wanted = |n: &&String| !n.starts_with('.') && !files::ends(n, "md") && !files::ends(n, "log");
     found.files = names.iter().filter(wanted).cloned().collect();
     found.name = name_of(&folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default());
     Ok(found)
@@ -84,7 +84,7 @@ fn tokenizer(found: &mut Found, config: &Value, names: &[String]) -> Result<(), 
         found.notes.push(help.to_owned());
     }
     let name = word(config, "/tokenizer_file").unwrap_or("tokenizer.txt");
-    if !names.iter().any(|n| n == name) || !name.ends_with(".txt") {
+    if !names.iter().any(|n| n == name) || !files::ends(name, "txt") {
         return Ok(());
     }
     // `430 <kind>`, `<specials> <stops> <prefixes>`, their ids in that order, `<vocabulary> ...`.
@@ -113,11 +113,11 @@ fn quantisation(found: &mut Found) -> Result<(), ImportError> {
     let made = meta.as_ref().and_then(|m| Quant::parse(word(m, "/quant")?));
     let sources = [(bits, "export_args.json"), (made, "meta.json"), (quant_in(&folder), "the folder's name")];
     if let Some((Some(quant), from)) = sources.into_iter().find(|(quant, _)| quant.is_some()) {
-        found.fact("quantisation", quant, from);
+        found.fact("quantisation", &quant, from);
         found.quant = Some(quant);
     }
     if let Some(block) = args.as_ref().and_then(|a| positive(a, "/quant_block")) {
-        found.fact("quantisation group", block, "export_args.json");
+        found.fact("quantisation group", &block, "export_args.json");
     }
     Ok(())
 }

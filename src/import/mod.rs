@@ -20,6 +20,11 @@ mod model;
 mod text;
 mod yaml;
 
+pub use error::ImportError;
+pub use found::{Chip, Fact, Found};
+pub use look::look;
+pub use text::{Written, quant_of, write};
+
 #[cfg(test)]
 mod tests {
     mod folder;
@@ -27,8 +32,3 @@ mod tests {
     mod gguf;
     mod others;
 }
-
-pub use error::ImportError;
-pub use found::{Chip, Fact, Found};
-pub use look::look;
-pub use text::{Written, quant_of, write};

@@ -159,8 +159,11 @@ fn lengths(context: u32, chunk: u32) -> (Vec<u32>, u32) {
 
 /// The device: the chip that the files were made for, else every phone there is; `None` if only a part of the chip is known.
 fn device(chip: &Chip) -> Option<String> {
-    let by_model = || catalogue().iter().find(|s| Some(s.soc_model) == chip.soc_model).map(|s| s.soc.clone());
-    let Some(soc) = chip.soc.clone().or_else(by_model) else {
+    // A compiler that was told no SoC leaves a name that is none: then the number of the HTP's configuration tells it.
+    let named = || chip.soc.as_deref().and_then(find_soc);
+    let numbered = || catalogue().iter().find(|s| Some(s.soc_model) == chip.soc_model);
+    let known = named().or_else(numbered).map(|s| s.soc.clone());
+    let Some(soc) = known.or_else(|| chip.soc.clone()) else {
         let files_are_for_any = chip.soc_model.is_none() && chip.htp_arch.is_none();
         return files_are_for_any
             .then(|| "[device]\nall = true                       # every phone that adb lists; or soc = \"SM8650\"\n".to_owned());
@@ -185,7 +188,8 @@ fn relative(from: &Path, to: &Path) -> Result<String, ImportError> {
         return utf8(&target);
     }
     while a.peek().is_some() && a.peek() == b.peek() {
-        (a.next(), b.next());
+        a.next();
+        b.next();
     }
     let up = a.filter(|c| matches!(c, Component::Normal(_))).map(|_| "..".to_owned());
     let down = b.map(|c| utf8(Path::new(c.as_os_str()))).collect::<Result<Vec<_>, _>>()?;

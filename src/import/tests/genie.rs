@@ -150,6 +150,9 @@ fn the_binaries_say_for_which_chip_they_are() {
     odd.json("htp_backend_ext_config.json", &ext(json!(999)));
     let (_, scenario) = odd.written(&odd.found());
     assert_eq!((scenario.device.soc.as_str(), scenario.device.soc_model, scenario.device.htp_arch), ("SX1", 999, 79));
+    odd.json("htp_backend_ext_config.json", &ext(json!(69)));
+    assert!(std::fs::remove_dir_all(odd.base.path().join("out")).is_ok());
+    assert_eq!(odd.written(&odd.found()).1.device.soc, "SM8750", "a name that is no SoC's: the number tells it");
     odd.json("htp_backend_ext_config.json", &ext(Value::Null));
     let error = write(&odd.found(), &odd.base.path().join("other"), true, false).expect_err("no number");
     assert!(matches!(error, ImportError::NotTold { option: "--device-soc SM8650", .. }), "{error}");
