@@ -10,9 +10,9 @@ use super::{
     exit::{Code, Failed},
 };
 use crate::{
+    device::soc,
     import::{self, Found, ImportError, Written},
     registry,
-    scenario::find_soc,
 };
 
 /// Writes a scenario for a model that you have: a Genie bundle, a .gguf, an MNN or onnxruntime-genai folder
@@ -78,9 +78,9 @@ fn asked(found: &mut Found, args: &Args) -> anyhow::Result<()> {
             found.name
         )));
     }
-    if let Some(soc) = &args.device_soc {
-        let Some(known) = find_soc(soc) else {
-            return Err(super::usage(format!("--device-soc {soc}: not in the catalogue of SoCs (scenarios/devices)")));
+    if let Some(part) = &args.device_soc {
+        let Some(known) = soc::find(part) else {
+            return Err(super::usage(format!("--device-soc {part}: not in the catalogue of SoCs (scenarios/devices)")));
         };
         if found.chip.htp_arch.is_some_and(|arch| arch != known.htp_arch) {
             let arch = found.chip.htp_arch.unwrap_or_default();

@@ -13,7 +13,7 @@ use super::{
     error::ImportError,
     found::{Chip, Found},
 };
-use crate::scenario::{catalogue, find_soc};
+use crate::device::soc;
 
 /// Prompt lengths that are measured where the context has room for them.
 const PROMPTS: [u32; 3] = [128, 512, 1024];
@@ -160,16 +160,16 @@ fn lengths(context: u32, chunk: u32) -> (Vec<u32>, u32) {
 /// The device: the chip that the files were made for, else every phone there is; `None` if only a part of the chip is known.
 fn device(chip: &Chip) -> Option<String> {
     // A compiler that was told no SoC leaves a name that is none: then the number of the HTP's configuration tells it.
-    let named = || chip.soc.as_deref().and_then(find_soc);
-    let numbered = || catalogue().iter().find(|s| Some(s.soc_model) == chip.soc_model);
+    let named = || chip.soc.as_deref().and_then(soc::find);
+    let numbered = || soc::catalogue().iter().find(|s| Some(s.soc_model) == chip.soc_model);
     let known = named().or_else(numbered).map(|s| s.soc.clone());
-    let Some(soc) = known.or_else(|| chip.soc.clone()) else {
+    let Some(part) = known.or_else(|| chip.soc.clone()) else {
         let files_are_for_any = chip.soc_model.is_none() && chip.htp_arch.is_none();
         return files_are_for_any
             .then(|| "[device]\nall = true                       # every phone that adb lists; or soc = \"SM8650\"\n".to_owned());
     };
-    let mut text = format!("[device]\nsoc = {}                   # phones and boards with this SoC, over adb\n", quoted(&soc));
-    if find_soc(&soc).is_none() {
+    let mut text = format!("[device]\nsoc = {}                   # phones and boards with this SoC, over adb\n", quoted(&part));
+    if soc::find(&part).is_none() {
         // A chip that the catalogue does not have is stated in full.
         let _ = writeln!(text, "soc-model = {}\nhexagon = \"v{}\"", chip.soc_model?, chip.htp_arch?);
     }

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::super::{Found, Written, look, write};
 use crate::{
-    registry,
+    device, registry,
     scenario::{Plan, Scenario, load},
 };
 
@@ -57,19 +57,7 @@ pub fn read(path: &Path) -> Scenario {
 
 /// The plan on a phone of the SoC that the scenario names.
 pub fn plan(scenario: &Scenario) -> Plan {
-    let facts = bench_backend_api::DeviceFacts {
-        name: "phone".to_owned(),
-        class: bench_backend_api::DeviceClass::Phone,
-        os: "android".to_owned(),
-        arch: "aarch64".to_owned(),
-        cpu: None,
-        cores: None,
-        memory_mb: None,
-        kernel: None,
-        soc_model: scenario.device.soc_model,
-        htp_arch: scenario.device.htp_arch,
-        remote: true,
-    };
+    let facts = device::phone_facts(scenario.device.soc_model, scenario.device.htp_arch);
     scenario.plan(registry::BACKENDS, &facts)
 }
 
