@@ -398,3 +398,106 @@ fn killed_while_an_artifact_is_made_the_next_run_makes_it_whole() {
     run(bench(dir.path()).arg("run").arg("--resume").arg(&half).arg("--no-report")).expect(0);
     assert_eq!(table(&half, "cells.csv")[0]["status"], "ok");
 }
+
+/// Folders as users have them, made of real artifacts: `bench import` turns each into a scenario that runs, with prompts of exactly the
+/// asked number of tokens from the model's own tokenizer.
+#[test]
+fn what_a_user_has_is_imported_and_runs_with_its_own_tokenizer() {
+    let dir = tempfile::tempdir().unwrap();
+    let matrix = format!("backend = [\"genie\", \"mnn\"]\nquant = [\"fp32\", \"fp16\"]\nprompt-tokens = 32\ngen-tokens = 8\n{EXCLUDE}");
+    let path = scenario(dir.path(), "made", MODEL, &matrix.replace("\"genie\", \"ort-qnn\"", "\"genie\""), "queries = 1", "");
+    run(real(dir.path()).arg("run").arg(&path).args(["--yes", "--no-report"])).expect(0);
+    let made = table(&only_run(&dir.path().join("results")), "cells.csv");
+    fs::remove_dir_all(dir.path().join("results")).unwrap();
+    let artifact = |backend: &str| cache().join("artifacts").join(&made.iter().find(|c| c["backend"] == backend).unwrap()["artifact"]);
+    // The tokenizer of the same geometry, whose every token is ASCII.
+    let ours = |meta: &Path| {
+        fs::read_to_string(meta).is_ok_and(|text| text.contains("\"name\": \"tiny-llama\"") && text.contains("\"vocab\": 512"))
+    };
+    let metas = glob::glob(&format!("{}/artifacts/text-*/meta.json", cache().display())).unwrap();
+    let tokenizer = metas.flatten().find(|meta| ours(meta)).expect("a tokenizer").with_file_name("tokenizer.json");
+
+    let bundle = dir.path().join("my bundle");
+    fs::create_dir(&bundle).unwrap();
+    for (from, name) in [("prefill.bin", "tiny_fp16_prefill_ar32.bin"), ("decode.bin", "tiny_fp16_decode_ar1.bin")] {
+        fs::copy(artifact("genie").join(from), bundle.join(name)).unwrap();
+    }
+    let engine = json!({"version": 1, "n-threads": 2, "backend": {"version": 1, "type": "QnnHtp", "QnnHtp": {"version": 1, "use-mmap": false,
+        "spill-fill-bufsize": 0, "mmap-budget": 0, "poll": false, "cpu-mask": "0x3", "kv-dim": 32, "pos-id-dim": 16, "allow-async-init": false,
+        "rope-theta": 10000}}, "model": {"version": 1, "type": "binary", "binary": {"version": 1, "ctx-bins": ["tiny_fp16_prefill_ar32.bin", "tiny_fp16_decode_ar1.bin"]}}});
+    // As users' configurations are: one that samples and stops, which is not what a measurement wants (rule R4).
+    let config = json!({"dialog": {"version": 1, "type": "basic", "stop-sequence": ["the"], "max-num-tokens": 3,
+        "context": {"version": 1, "size": 128, "n-vocab": 512, "bos-token": 0, "eos-token": 1, "pad-token": 2},
+        "sampler": {"version": 1, "seed": 42, "temp": 0.8, "top-k": 40, "top-p": 0.95},
+        "tokenizer": {"version": 1, "path": "somewhere/tokenizer.json"}, "engine": engine}});
+    fs::write(bundle.join("genie_config.json"), config.to_string()).unwrap();
+    let mnn = dir.path().join("tiny-mnn");
+    fs::create_dir(&mnn).unwrap();
+    for entry in fs::read_dir(artifact("mnn")).unwrap().flatten() {
+        fs::copy(entry.path(), mnn.join(entry.file_name())).unwrap();
+    }
+    for folder in [&bundle, &mnn] {
+        fs::copy(&tokenizer, folder.join("tokenizer.json")).unwrap();
+    }
+
+    for (folder, name, found) in [
+        (
+            &bundle,
+            "tiny-fp16-prefill-ar32",
+            [
+                "layers                             2  (the context binaries' text)",
+                "made for                           SM8650 (Hexagon v75)",
+            ],
+        ),
+        (
+            &mnn,
+            "tiny-mnn",
+            ["layers                             2  (llm_config.json)", "vocabulary, tokens                 512  (tokenizer.txt)"],
+        ),
+    ] {
+        let said = run(real(dir.path()).arg("import").arg(folder)).expect(0).stdout;
+        for line in found.into_iter().chain([format!("bench run scenarios/{name}.toml").as_str()]) {
+            assert!(said.contains(line), "{line} in {said}");
+        }
+        run(real(dir.path()).arg("import").arg(folder)).expect(2).says(&["is there already", "--force"]);
+        let path = dir.path().join("scenarios").join(format!("{name}.toml"));
+        run(real(dir.path()).arg("check").arg(&path)).expect(0);
+        // No phone here: this computer measures it.
+        let text = fs::read_to_string(&path)
+            .unwrap()
+            .replace("min = 5", "min = 1")
+            .replace("all = true", "local = true")
+            .replace("[device]\nsoc", "[device]\nlocal = true\nsoc");
+        fs::write(&path, text).unwrap();
+        run(real(dir.path()).arg("run").arg(&path).args(["--yes", "--no-report"])).expect(0);
+        let run_dir = only_run(&dir.path().join("results"));
+        let cells = table(&run_dir, "cells.csv");
+        assert_eq!(cells.len(), 1);
+        let cell = &cells[0];
+        assert_eq!([&cell["status"], &cell["check_count"], &cell["check_tokens"]], ["ok", "confirmed", "not-checkable"], "{cell:?}");
+        assert_eq!((cell["prompt_tokens"].as_str(), number(cell, "token_agreement")), ("32", None));
+        assert!(number(cell, "ttft_ms").is_some() && number(cell, "decode_tok_s").is_some(), "{cell:?}");
+        own_prompts(&run_dir, &tokenizer, name == "tiny-mnn");
+        fs::remove_dir_all(dir.path().join("results")).unwrap();
+    }
+}
+
+/// The prompts that a runner got, decoded and encoded again by the tokenizer's own library in Python.
+fn own_prompts(run_dir: &Path, tokenizer: &Path, plain: bool) {
+    let job = glob::glob(&format!("{}/logs/*/*/measure-*/job.json", run_dir.display())).unwrap().flatten().next().expect("a job");
+    let job: Value = serde_json::from_slice(&fs::read(job).unwrap()).unwrap();
+    let ids: Vec<Vec<u32>> = job["queries"].as_array().unwrap().iter().map(|q| serde_json::from_value(q["ids"].clone()).unwrap()).collect();
+    assert!(ids.len() == 4 && ids.iter().all(|ids| ids.len() == 32), "{ids:?}");
+    // The MNN model tells no BOS, Genie's configuration does.
+    let bodies: Vec<&[u32]> = ids.iter().map(|ids| if plain { &ids[..] } else { &ids[1..] }).collect();
+    assert!(plain || ids.iter().all(|ids| ids[0] == 0));
+    assert!(bodies.iter().all(|body| !body.contains(&0)));
+    let script = "import json, sys, tokenizers\nt = tokenizers.Tokenizer.from_file(sys.argv[1])\n\
+        for body in json.loads(sys.argv[2]):\n    text = t.decode(body)\n    assert t.encode(text, add_special_tokens=False).ids == body, text\n    print(text)";
+    let output = Command::new(python()).arg("-c").arg(script).arg(tokenizer).arg(serde_json::to_string(&bodies).unwrap()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let texts = String::from_utf8(output.stdout).unwrap();
+    let beginnings: std::collections::BTreeSet<String> = texts.lines().map(|l| l.chars().take(24).collect()).collect();
+    assert_eq!(beginnings.len(), 4, "each query has its own text: {texts}");
+    assert!(texts.lines().all(|l| l.is_ascii() && l.split(' ').count() > 5), "{texts}");
+}

@@ -5,6 +5,7 @@ mod check;
 mod completions;
 mod console;
 mod exit;
+mod import;
 mod parse;
 mod plan;
 mod report;
@@ -34,6 +35,8 @@ enum Verb {
     Plan(plan::Args),
     /// Checks scenario files, without a device
     Check(check::Args),
+    /// Writes a scenario for a model that you have
+    Import(import::Args),
     /// Lists and installs what the backends need
     Runtimes(runtimes::Args),
     /// Makes the page of one or more runs
@@ -63,6 +66,7 @@ pub fn main() -> ExitCode {
         Verb::Run(args) => run::main(&args),
         Verb::Plan(args) => plan::main(&args),
         Verb::Check(args) => check::main(&args),
+        Verb::Import(args) => import::main(&args),
         Verb::Runtimes(args) => runtimes::main(args),
         Verb::Report(args) => report::main(&args),
         Verb::Parse(args) => parse::main(&args),
