@@ -36,9 +36,12 @@ pub struct Tool {
     /// Those that only a real Hexagon has: the libraries that talk to it and run on it.
     #[serde(default)]
     pub hexagon: Vec<String>,
-    /// Those that only some builds have, staged where they are found. The x86_64 libraries bring a C++ library of their own.
+    /// Those that only some builds have, staged where they are found.
     #[serde(default)]
     pub optional: Vec<String>,
+    /// The same for the x86_64 libraries, which emulate a Hexagon and bring a C++ library of their own.
+    #[serde(default)]
+    pub emulator: Vec<String>,
     /// Those that only some launches need, by what for.
     #[serde(default)]
     pub extra: BTreeMap<String, Vec<String>>,
@@ -48,7 +51,7 @@ pub struct Tool {
     /// The command line in groups. A group of which a word has no value is left out.
     #[serde(default)]
     pub args: Vec<Vec<String>>,
-    /// How to get what is missing.
+    /// How to get what is missing; it may hold words of the device.
     pub remedy: String,
 }
 
@@ -103,7 +106,8 @@ impl Tool {
     }
 
     fn optional(&self, device: &DeviceFacts) -> Vec<Need> {
-        self.optional.iter().map(|name| self.library(name, device)).collect()
+        let emulator = if has_hexagon(device) { &[] } else { self.emulator.as_slice() };
+        self.optional.iter().chain(emulator).map(|name| self.library(name, device)).collect()
     }
 
     /// The libraries of a group of `extra`.
@@ -119,7 +123,7 @@ impl Tool {
         let needs = self.extra(group, device);
         if let Some(missing) = installed.missing(&needs) {
             let message = format!("{why}: {} is missing", file_of(missing));
-            return Err(Failure { kind: FailureKind::Usage, message, hint: Some(self.remedy.clone()) });
+            return Err(Failure { kind: FailureKind::Usage, message, hint: Some(self.remedy(device)) });
         }
         Ok(needs.into_iter().map(|need| StagedFile { name: file_of(&need), source: Source::Need(need) }).collect())
     }
@@ -128,8 +132,13 @@ impl Tool {
     pub fn probe(&self, device: &DeviceFacts, installed: &Installed) -> Result<(), Availability> {
         match installed.missing(&self.needs(device)) {
             None => Ok(()),
-            Some(need) => Err(Availability::Missing { what: file_of(need), remedy: self.remedy.clone() }),
+            Some(need) => Err(Availability::Missing { what: file_of(need), remedy: self.remedy(device) }),
         }
+    }
+
+    /// How to get what is missing.
+    pub fn remedy(&self, device: &DeviceFacts) -> String {
+        fill(&self.remedy, &words(device)).unwrap_or_else(|| self.remedy.clone())
     }
 
     /// The command. The adapter's words stand beside those of the device.
@@ -273,7 +282,7 @@ mod tests {
         set = "qairt"
         libraries = ["libQnnHtp.so"]
         hexagon = ["libQnnHtpV{arch}Skel.so"]
-        optional = ["other:libcxx.so"]
+        emulator = ["other:libcxx.so"]
         extra.perf-profile = ["libQnnHtpNetRunExtensions.so"]
         args = [["--backend", "libQnnHtp.so"], ["--config_file", "{config}"], ["--soc", "{soc_model}"]]
         remedy = "install it"

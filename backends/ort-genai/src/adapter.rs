@@ -7,6 +7,7 @@ use bench_backend_api::{
     Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure,
     FailureKind, Hint, Installed, Launch, Need, ParseError, Parsed, Paths, Query, Reader, Recipe, Source, SourceFile, StagedFile, Step,
     Unit, check_reported,
+    knowledge::Table,
     tool::{self, Told, Tool, Words, has_hexagon},
 };
 use bench_backend_qnn::context;
@@ -165,6 +166,10 @@ impl Backend for OrtGenai {
             Check::Confirmed => {}
         }
         Checks { count, tokens: Check::NotCheckable, unit, token_agreement: None, unit_found, reasons }
+    }
+
+    fn knowledge(&self) -> &'static Table {
+        &bench_backend_ort_qnn::TABLE
     }
 
     fn explain(&self, failure: &Failure, launch: &Launch<'_>) -> Option<Hint> {

@@ -13,8 +13,7 @@ pub use adapter::OrtQnn;
 pub use reader::{OrtQnnReader, log, trace};
 
 /// What is known of failures here: of the device, its DSP, QNN, and this framework.
-pub(crate) static TABLE: LazyLock<Table> =
-    LazyLock::new(|| Table::embedded(&[SYSTEM, DSP, codes::FAILURES, include_str!("../failures.toml")]));
+pub static TABLE: LazyLock<Table> = LazyLock::new(|| Table::embedded(&[SYSTEM, DSP, codes::FAILURES, include_str!("../failures.toml")]));
 
 #[cfg(test)]
 mod tests {

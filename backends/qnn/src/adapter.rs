@@ -170,7 +170,7 @@ impl Backend for Qnn {
             let outer = json!({"backend_extensions": {"shared_library_path": library, "config_file_path": EXTENSION}});
             let mut inner = json!({"devices": htp::devices(profile, device)});
             // VTCM is a matter of compiling: a context binary has its own.
-            if let Some(vtcm_mb) = launch.artifact.meta.get("vtcm_mb").filter(|_| graphs.iter().all(|g| g.code() != Code::Context)) {
+            if let Some(vtcm_mb) = device.vtcm_mb.filter(|_| graphs.iter().all(|g| g.code() != Code::Context)) {
                 let names: Vec<&String> = graphs.iter().map(|g| &g.name).collect();
                 inner["graphs"] = json!([{"graph_names": names, "vtcm_mb": vtcm_mb}]);
             }
