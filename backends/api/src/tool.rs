@@ -192,9 +192,16 @@ impl Told {
 }
 
 /// What these tools are staged with, each file once.
-pub fn staged(tools: &[&Tool], device: &DeviceFacts, installed: &Installed) -> Vec<StagedFile> {
+///
+/// # Errors
+/// Something that has to be there is not: a scenario can ask for another program than the one that was probed.
+pub fn staged(tools: &[&Tool], device: &DeviceFacts, installed: &Installed) -> Result<Vec<StagedFile>, Failure> {
     let mut files: Vec<StagedFile> = Vec::new();
     for tool in tools {
+        if let Some(missing) = installed.missing(&tool.needs(device)) {
+            let message = format!("{} is missing", file_of(missing));
+            return Err(Failure { kind: FailureKind::Usage, message, hint: Some(tool.remedy(device)) });
+        }
         let optional = tool.optional(device).into_iter().filter(|need| installed.get(need).is_some());
         for need in tool.needs(device).into_iter().chain(optional) {
             let name = file_of(&need);
@@ -203,7 +210,16 @@ pub fn staged(tools: &[&Tool], device: &DeviceFacts, installed: &Installed) -> V
             }
         }
     }
-    files
+    Ok(files)
+}
+
+/// Name and version of a runtime. What comes out of a package says itself which one.
+pub fn version_of(name: &str, installed: &Installed, need: &Need) -> String {
+    match installed.get(need).and_then(|found| found.version.as_deref()) {
+        Some(version) if version.starts_with(|c: char| c.is_ascii_digit()) => format!("{name} {version}"),
+        Some(version) => version.to_owned(),
+        None => format!("{name} unknown"),
+    }
 }
 
 /// File name of a need.
@@ -334,14 +350,23 @@ mod tests {
         let found = crate::backend::Found { path: "/host/x".into(), version: None };
         let with = |needs: Vec<Need>| Installed(needs.into_iter().map(|n| (n, found.clone())).collect());
         let names = |device: &DeviceFacts, installed: &Installed| {
-            staged(&[&tool, &tool], device, installed).into_iter().map(|f| f.name).collect::<Vec<_>>()
+            let files = staged(&[&tool, &tool], device, installed).expect("everything is there");
+            files.into_iter().map(|f| f.name).collect::<Vec<_>>()
         };
-        assert_eq!(names(&phone, &Installed::default()), ["qnn-net-run", "libQnnHtp.so", "libQnnHtpV75Skel.so"]);
-        assert_eq!(names(&pc, &Installed::default()), ["qnn-net-run", "libQnnHtp.so"]);
+        assert_eq!(names(&phone, &with(tool.needs(&phone))), ["qnn-net-run", "libQnnHtp.so", "libQnnHtpV75Skel.so"]);
+        assert_eq!(names(&pc, &with(tool.needs(&pc))), ["qnn-net-run", "libQnnHtp.so"]);
+        let failure = staged(&[&tool], &phone, &with(tool.needs(&pc))).expect_err("no skel");
+        assert_eq!((failure.message.as_str(), failure.hint.as_deref()), ("libQnnHtpV75Skel.so is missing", Some("install it")));
         assert_eq!(names(&pc, &with(tool.all_needs(&pc))), ["qnn-net-run", "libQnnHtp.so", "libcxx.so"]);
         let Err(Availability::Missing { what, remedy }) = tool.probe(&phone, &Installed::default()) else { panic!() };
         assert_eq!((what.as_str(), remedy.as_str()), ("qnn-net-run", "install it"));
         assert_eq!(tool.probe(&phone, &with(tool.needs(&phone))), Ok(()));
+        let version = |version: Option<&str>| {
+            let found = crate::backend::Found { path: "/x".into(), version: version.map(str::to_owned) };
+            version_of("QAIRT", &Installed([(tool.program(&phone), found)].into()), &tool.program(&phone))
+        };
+        let said = [Some("2.40.0"), Some("onnxruntime-qnn 2.7.0"), None].map(version);
+        assert_eq!(said, ["QAIRT 2.40.0", "onnxruntime-qnn 2.7.0", "QAIRT unknown"]);
         let extra = |installed: &Installed| tool.stage_extra("perf-profile", "burst", &phone, installed);
         assert_eq!(extra(&with(tool.needs(&phone))).unwrap_err().message, "burst: libQnnHtpNetRunExtensions.so is missing");
         assert_eq!(extra(&with(tool.all_needs(&phone))).unwrap()[0].name, "libQnnHtpNetRunExtensions.so");

@@ -59,8 +59,8 @@ impl Backend for OrtGenai {
         match BENCHMARK.probe(device, installed) {
             Err(missing) => missing,
             Ok(()) => {
-                let version = installed.get(&BENCHMARK.library("libonnxruntime-genai.so", device)).and_then(|f| f.version.as_deref());
-                Availability::Ready { version: format!("onnxruntime-genai {}", version.unwrap_or("unknown")) }
+                let library = BENCHMARK.library("libonnxruntime-genai.so", device);
+                Availability::Ready { version: tool::version_of("onnxruntime-genai", installed, &library) }
             }
         }
     }
@@ -87,7 +87,7 @@ impl Backend for OrtGenai {
     fn stage(&self, launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
         model_folder(launch)?;
         let (device, installed) = (launch.device, launch.installed);
-        let mut files = tool::staged(&[&BENCHMARK], device, installed);
+        let mut files = tool::staged(&[&BENCHMARK], device, installed)?;
         if launch.cell.unit == Unit::Npu {
             context::fits(launch)?;
             files.extend(BENCHMARK.stage_extra("npu", "unit = npu", device, installed)?);

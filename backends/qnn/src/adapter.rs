@@ -143,7 +143,7 @@ impl Backend for Qnn {
         let json = |value: &Value| serde_json::to_vec_pretty(value).unwrap_or_default();
         let mut files = Vec::new();
         if device.remote {
-            files.extend(tool::staged(&[&NET_RUN, &VIEWER], device, launch.installed));
+            files.extend(tool::staged(&[&NET_RUN, &VIEWER], device, launch.installed)?);
             for (group, wanted) in [
                 ("online-prepare", !graphs.iter().all(|g| g.code() == Code::Context)),
                 ("dlc", graphs.iter().any(|g| g.code() == Code::Dlc)),

@@ -96,8 +96,8 @@ pub fn probe(device: &DeviceFacts, installed: &Installed) -> Availability {
         Ok(way) => way,
         Err(missing) => return missing,
     };
-    let version = installed.get(&RUNNER.library("libGenie.so", device)).and_then(|f| f.version.as_deref());
-    Availability::Ready { version: format!("QAIRT {}, {}", version.unwrap_or("unknown"), way.name()) }
+    let version = tool::version_of("QAIRT", installed, &RUNNER.library("libGenie.so", device));
+    Availability::Ready { version: format!("{version}, {}", way.name()) }
 }
 
 /// Everything but the job of our runner, which is made as on this machine.
@@ -107,7 +107,7 @@ pub fn stage(launch: &Launch<'_>, job: impl FnOnce() -> Result<Vec<u8>, Failure>
     let bytes = |name: &str, bytes: Vec<u8>| StagedFile { name: name.to_owned(), source: Source::Bytes(bytes) };
     let profile = launch.cell.asked(Axis::PerfProfile);
     let tool = way.tool();
-    let mut files = tool::staged(&[tool], device, launch.installed);
+    let mut files = tool::staged(&[tool], device, launch.installed)?;
 
     let readable = launch.installed.missing(&tool.extra("perf-profile", device)).is_none();
     let extension = profile.is_some() || readable;

@@ -95,10 +95,7 @@ pub fn probe(device: &DeviceFacts, installed: &Installed) -> Availability {
     let (bench, demo) = (BENCH.probe(device, installed), DEMO.probe(device, installed));
     match (bench, demo) {
         (Err(missing), Err(_)) => missing,
-        _ => {
-            let version = installed.get(&BENCH.library("libMNN.so", device)).and_then(|f| f.version.as_deref());
-            Availability::Ready { version: format!("MNN {}", version.unwrap_or("unknown")) }
-        }
+        _ => Availability::Ready { version: tool::version_of("MNN", installed, &BENCH.library("libMNN.so", device)) },
     }
 }
 
@@ -106,7 +103,7 @@ pub fn probe(device: &DeviceFacts, installed: &Installed) -> Availability {
 pub fn stage(launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
     let (run, device) = (Run::of(launch)?, launch.device);
     let cell = launch.cell;
-    let mut files = tool::staged(&[run.tool], device, launch.installed);
+    let mut files = tool::staged(&[run.tool], device, launch.installed)?;
     if let Some(group) = run.unit {
         if cell.unit == Unit::Npu && !has_hexagon(device) {
             return Err(Failure::new(FailureKind::Usage, format!("unit = npu: MNN has no NPU on {}", device.arch)));

@@ -115,6 +115,8 @@ fn without_it_the_programs_of_the_sdk_are_asked() {
     assert!(single.has("prompt-0.txt") && !single.has("prompt-1.txt"));
     assert_eq!(single.json(Told::FILE)["notes"]["ttft_method"], "runtime_reported");
     let named = made(&[(Axis::Variant, "genie-t2t-run")], &[]).unwrap();
+    let failure = made(&[(Axis::Variant, "genie-t2t-run")], &["genie-t2t-run"]).err().unwrap();
+    assert!(failure.message == "genie-t2t-run is missing" && failure.hint.is_some(), "{failure}");
     assert_eq!(named.step.invocation.program, Program::Staged("genie-t2t-run".into()));
 }
 
