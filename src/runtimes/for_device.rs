@@ -78,6 +78,7 @@ fn in_target_folder(target: &Path, triple: &str, name: &str) -> Option<PathBuf> 
 /// - `qairt`: the user's SDK, else, on x86_64, the Python package onnxruntime-qnn (Genie and the HTP emulator).
 /// - `onnxruntime`: the archives of `bench runtimes install android` for an Android phone, the Python packages on x86_64. There
 ///   `libonnxruntime.so` carries its version in its file name.
+/// - Every set, and the only place of `mnn` and `onnxruntime-genai`, whose programs nobody publishes: `$BENCH_LIBEXEC/<set>/<target>/`.
 pub(super) fn library(
     cache: &Cache,
     sdk: Option<&Sdk>,
@@ -90,15 +91,24 @@ pub(super) fn library(
         return Some(found);
     }
     let x86 = python.filter(|_| device.arch == "x86_64");
-    match set {
-        "qairt" => sdk.and_then(|s| from_sdk(s, device, name)).or_else(|| from_package(x86?, "onnxruntime-qnn", "", name)),
-        "onnxruntime" if device.triple() == "aarch64-linux-android" => android::Trio::open(cache)?.library(name),
-        "onnxruntime" => {
-            let x86 = x86?;
-            from_package(x86, "onnxruntime", "capi", name).or_else(|| from_package(x86, "onnxruntime-qnn", "", name))
-        }
+    let found = match set {
+        "qairt" => sdk.and_then(|s| from_sdk(s, device, name)).or_else(|| from_qnn_package(x86?, name)),
+        "onnxruntime" if device.triple() == "aarch64-linux-android" => android::Trio::open(cache).and_then(|trio| trio.library(name)),
+        "onnxruntime" => x86.and_then(|x86| from_package(x86, "onnxruntime", "capi", name).or_else(|| from_qnn_package(x86, name))),
         _ => None,
-    }
+    };
+    found.or_else(|| from_own(device, set, name))
+}
+
+/// A library of the emulator, or of the C++ library that the package brings beside it.
+fn from_qnn_package(python: &python::Environment, name: &str) -> Option<Found> {
+    ["", "../onnxruntime_qnn.libs"].into_iter().find_map(|folder| from_package(python, "onnxruntime-qnn", folder, name))
+}
+
+/// A program or library that the user built.
+fn from_own(device: &DeviceFacts, set: &str, name: &str) -> Option<Found> {
+    let path = PathBuf::from(env::var_os("BENCH_LIBEXEC")?).join(set).join(device.qairt_target()).join(name);
+    path.is_file().then(|| Found { path: text(&path), version: None })
 }
 
 /// A file of a set that the user has built.

@@ -36,9 +36,12 @@ pub struct Tool {
     /// Those that only a real Hexagon has: the libraries that talk to it and run on it.
     #[serde(default)]
     pub hexagon: Vec<String>,
-    /// Those that only some builds have, staged where they are found. The x86_64 libraries bring a C++ library of their own.
+    /// Those that only some builds have, staged where they are found.
     #[serde(default)]
     pub optional: Vec<String>,
+    /// The same for the x86_64 libraries, which emulate a Hexagon and bring a C++ library of their own.
+    #[serde(default)]
+    pub emulator: Vec<String>,
     /// Those that only some launches need, by what for.
     #[serde(default)]
     pub extra: BTreeMap<String, Vec<String>>,
@@ -48,7 +51,7 @@ pub struct Tool {
     /// The command line in groups. A group of which a word has no value is left out.
     #[serde(default)]
     pub args: Vec<Vec<String>>,
-    /// How to get what is missing.
+    /// How to get what is missing; it may hold words of the device.
     pub remedy: String,
 }
 
@@ -103,7 +106,8 @@ impl Tool {
     }
 
     fn optional(&self, device: &DeviceFacts) -> Vec<Need> {
-        self.optional.iter().map(|name| self.library(name, device)).collect()
+        let emulator = if has_hexagon(device) { &[] } else { self.emulator.as_slice() };
+        self.optional.iter().chain(emulator).map(|name| self.library(name, device)).collect()
     }
 
     /// The libraries of a group of `extra`.
@@ -119,7 +123,7 @@ impl Tool {
         let needs = self.extra(group, device);
         if let Some(missing) = installed.missing(&needs) {
             let message = format!("{why}: {} is missing", file_of(missing));
-            return Err(Failure { kind: FailureKind::Usage, message, hint: Some(self.remedy.clone()) });
+            return Err(Failure { kind: FailureKind::Usage, message, hint: Some(self.remedy(device)) });
         }
         Ok(needs.into_iter().map(|need| StagedFile { name: file_of(&need), source: Source::Need(need) }).collect())
     }
@@ -128,8 +132,13 @@ impl Tool {
     pub fn probe(&self, device: &DeviceFacts, installed: &Installed) -> Result<(), Availability> {
         match installed.missing(&self.needs(device)) {
             None => Ok(()),
-            Some(need) => Err(Availability::Missing { what: file_of(need), remedy: self.remedy.clone() }),
+            Some(need) => Err(Availability::Missing { what: file_of(need), remedy: self.remedy(device) }),
         }
+    }
+
+    /// How to get what is missing.
+    pub fn remedy(&self, device: &DeviceFacts) -> String {
+        fill(&self.remedy, &words(device)).unwrap_or_else(|| self.remedy.clone())
     }
 
     /// The command. The adapter's words stand beside those of the device.
@@ -183,9 +192,16 @@ impl Told {
 }
 
 /// What these tools are staged with, each file once.
-pub fn staged(tools: &[&Tool], device: &DeviceFacts, installed: &Installed) -> Vec<StagedFile> {
+///
+/// # Errors
+/// Something that has to be there is not: a scenario can ask for another program than the one that was probed.
+pub fn staged(tools: &[&Tool], device: &DeviceFacts, installed: &Installed) -> Result<Vec<StagedFile>, Failure> {
     let mut files: Vec<StagedFile> = Vec::new();
     for tool in tools {
+        if let Some(missing) = installed.missing(&tool.needs(device)) {
+            let message = format!("{} is missing", file_of(missing));
+            return Err(Failure { kind: FailureKind::Usage, message, hint: Some(tool.remedy(device)) });
+        }
         let optional = tool.optional(device).into_iter().filter(|need| installed.get(need).is_some());
         for need in tool.needs(device).into_iter().chain(optional) {
             let name = file_of(&need);
@@ -194,7 +210,16 @@ pub fn staged(tools: &[&Tool], device: &DeviceFacts, installed: &Installed) -> V
             }
         }
     }
-    files
+    Ok(files)
+}
+
+/// Name and version of a runtime. What comes out of a package says itself which one.
+pub fn version_of(name: &str, installed: &Installed, need: &Need) -> String {
+    match installed.get(need).and_then(|found| found.version.as_deref()) {
+        Some(version) if version.starts_with(|c: char| c.is_ascii_digit()) => format!("{name} {version}"),
+        Some(version) => version.to_owned(),
+        None => format!("{name} unknown"),
+    }
 }
 
 /// File name of a need.
@@ -273,7 +298,7 @@ mod tests {
         set = "qairt"
         libraries = ["libQnnHtp.so"]
         hexagon = ["libQnnHtpV{arch}Skel.so"]
-        optional = ["other:libcxx.so"]
+        emulator = ["other:libcxx.so"]
         extra.perf-profile = ["libQnnHtpNetRunExtensions.so"]
         args = [["--backend", "libQnnHtp.so"], ["--config_file", "{config}"], ["--soc", "{soc_model}"]]
         remedy = "install it"
@@ -325,14 +350,23 @@ mod tests {
         let found = crate::backend::Found { path: "/host/x".into(), version: None };
         let with = |needs: Vec<Need>| Installed(needs.into_iter().map(|n| (n, found.clone())).collect());
         let names = |device: &DeviceFacts, installed: &Installed| {
-            staged(&[&tool, &tool], device, installed).into_iter().map(|f| f.name).collect::<Vec<_>>()
+            let files = staged(&[&tool, &tool], device, installed).expect("everything is there");
+            files.into_iter().map(|f| f.name).collect::<Vec<_>>()
         };
-        assert_eq!(names(&phone, &Installed::default()), ["qnn-net-run", "libQnnHtp.so", "libQnnHtpV75Skel.so"]);
-        assert_eq!(names(&pc, &Installed::default()), ["qnn-net-run", "libQnnHtp.so"]);
+        assert_eq!(names(&phone, &with(tool.needs(&phone))), ["qnn-net-run", "libQnnHtp.so", "libQnnHtpV75Skel.so"]);
+        assert_eq!(names(&pc, &with(tool.needs(&pc))), ["qnn-net-run", "libQnnHtp.so"]);
+        let failure = staged(&[&tool], &phone, &with(tool.needs(&pc))).expect_err("no skel");
+        assert_eq!((failure.message.as_str(), failure.hint.as_deref()), ("libQnnHtpV75Skel.so is missing", Some("install it")));
         assert_eq!(names(&pc, &with(tool.all_needs(&pc))), ["qnn-net-run", "libQnnHtp.so", "libcxx.so"]);
         let Err(Availability::Missing { what, remedy }) = tool.probe(&phone, &Installed::default()) else { panic!() };
         assert_eq!((what.as_str(), remedy.as_str()), ("qnn-net-run", "install it"));
         assert_eq!(tool.probe(&phone, &with(tool.needs(&phone))), Ok(()));
+        let version = |version: Option<&str>| {
+            let found = crate::backend::Found { path: "/x".into(), version: version.map(str::to_owned) };
+            version_of("QAIRT", &Installed([(tool.program(&phone), found)].into()), &tool.program(&phone))
+        };
+        let said = [Some("2.40.0"), Some("onnxruntime-qnn 2.7.0"), None].map(version);
+        assert_eq!(said, ["QAIRT 2.40.0", "onnxruntime-qnn 2.7.0", "QAIRT unknown"]);
         let extra = |installed: &Installed| tool.stage_extra("perf-profile", "burst", &phone, installed);
         assert_eq!(extra(&with(tool.needs(&phone))).unwrap_err().message, "burst: libQnnHtpNetRunExtensions.so is missing");
         assert_eq!(extra(&with(tool.all_needs(&phone))).unwrap()[0].name, "libQnnHtpNetRunExtensions.so");

@@ -7,6 +7,7 @@ use bench_backend_api::{
     Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure,
     FailureKind, Hint, Installed, Launch, Need, ParseError, Parsed, Paths, Query, Reader, Recipe, Source, SourceFile, StagedFile, Step,
     Unit, check_reported,
+    knowledge::Table,
     tool::{self, Told, Tool, Words, has_hexagon},
 };
 use bench_backend_qnn::context;
@@ -58,8 +59,8 @@ impl Backend for OrtGenai {
         match BENCHMARK.probe(device, installed) {
             Err(missing) => missing,
             Ok(()) => {
-                let version = installed.get(&BENCHMARK.library("libonnxruntime-genai.so", device)).and_then(|f| f.version.as_deref());
-                Availability::Ready { version: format!("onnxruntime-genai {}", version.unwrap_or("unknown")) }
+                let library = BENCHMARK.library("libonnxruntime-genai.so", device);
+                Availability::Ready { version: tool::version_of("onnxruntime-genai", installed, &library) }
             }
         }
     }
@@ -86,7 +87,7 @@ impl Backend for OrtGenai {
     fn stage(&self, launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
         model_folder(launch)?;
         let (device, installed) = (launch.device, launch.installed);
-        let mut files = tool::staged(&[&BENCHMARK], device, installed);
+        let mut files = tool::staged(&[&BENCHMARK], device, installed)?;
         if launch.cell.unit == Unit::Npu {
             context::fits(launch)?;
             files.extend(BENCHMARK.stage_extra("npu", "unit = npu", device, installed)?);
@@ -165,6 +166,10 @@ impl Backend for OrtGenai {
             Check::Confirmed => {}
         }
         Checks { count, tokens: Check::NotCheckable, unit, token_agreement: None, unit_found, reasons }
+    }
+
+    fn knowledge(&self) -> &'static Table {
+        &bench_backend_ort_qnn::TABLE
     }
 
     fn explain(&self, failure: &Failure, launch: &Launch<'_>) -> Option<Hint> {

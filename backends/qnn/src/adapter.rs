@@ -143,7 +143,7 @@ impl Backend for Qnn {
         let json = |value: &Value| serde_json::to_vec_pretty(value).unwrap_or_default();
         let mut files = Vec::new();
         if device.remote {
-            files.extend(tool::staged(&[&NET_RUN, &VIEWER], device, launch.installed));
+            files.extend(tool::staged(&[&NET_RUN, &VIEWER], device, launch.installed)?);
             for (group, wanted) in [
                 ("online-prepare", !graphs.iter().all(|g| g.code() == Code::Context)),
                 ("dlc", graphs.iter().any(|g| g.code() == Code::Dlc)),
@@ -170,7 +170,7 @@ impl Backend for Qnn {
             let outer = json!({"backend_extensions": {"shared_library_path": library, "config_file_path": EXTENSION}});
             let mut inner = json!({"devices": htp::devices(profile, device)});
             // VTCM is a matter of compiling: a context binary has its own.
-            if let Some(vtcm_mb) = launch.artifact.meta.get("vtcm_mb").filter(|_| graphs.iter().all(|g| g.code() != Code::Context)) {
+            if let Some(vtcm_mb) = device.vtcm_mb.filter(|_| graphs.iter().all(|g| g.code() != Code::Context)) {
                 let names: Vec<&String> = graphs.iter().map(|g| &g.name).collect();
                 inner["graphs"] = json!([{"graph_names": names, "vtcm_mb": vtcm_mb}]);
             }

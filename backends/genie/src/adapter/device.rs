@@ -96,8 +96,8 @@ pub fn probe(device: &DeviceFacts, installed: &Installed) -> Availability {
         Ok(way) => way,
         Err(missing) => return missing,
     };
-    let version = installed.get(&RUNNER.library("libGenie.so", device)).and_then(|f| f.version.as_deref());
-    Availability::Ready { version: format!("QAIRT {}, {}", version.unwrap_or("unknown"), way.name()) }
+    let version = tool::version_of("QAIRT", installed, &RUNNER.library("libGenie.so", device));
+    Availability::Ready { version: format!("{version}, {}", way.name()) }
 }
 
 /// Everything but the job of our runner, which is made as on this machine.
@@ -107,7 +107,7 @@ pub fn stage(launch: &Launch<'_>, job: impl FnOnce() -> Result<Vec<u8>, Failure>
     let bytes = |name: &str, bytes: Vec<u8>| StagedFile { name: name.to_owned(), source: Source::Bytes(bytes) };
     let profile = launch.cell.asked(Axis::PerfProfile);
     let tool = way.tool();
-    let mut files = tool::staged(&[tool], device, launch.installed);
+    let mut files = tool::staged(&[tool], device, launch.installed)?;
 
     let readable = launch.installed.missing(&tool.extra("perf-profile", device)).is_none();
     let extension = profile.is_some() || readable;
@@ -126,6 +126,8 @@ pub fn stage(launch: &Launch<'_>, job: impl FnOnce() -> Result<Vec<u8>, Failure>
     let config = config::config(launch, Wanted { max_tokens, extension })?;
     let mut notes = htp::notes(profile, device);
     notes.insert("ttft_method".to_owned(), if way == Way::BenchGenieRunner { "token_event" } else { "runtime_reported" }.to_owned());
+    let scope = if way != Way::BenchGenieRunner && as_text(launch) { "text" } else { "ids" };
+    notes.insert("ttft_scope".to_owned(), scope.to_owned());
     notes.insert("chunk".to_owned(), launch.cell.model.chunk.to_string());
     notes.insert("context".to_owned(), launch.cell.model.context.to_string());
     if let Some(own) = launch.artifact.meta.get("config") {
@@ -140,20 +142,28 @@ pub fn stage(launch: &Launch<'_>, job: impl FnOnce() -> Result<Vec<u8>, Failure>
         Way::BenchGenieRunner => files.push(bytes(JOB_FILE, job()?)),
         Way::GenieApp => {
             files.push(bytes(PROFILE_CONFIG, br#"{"profile": {"version": 1}}"#.to_vec()));
-            files.push(bytes(SCRIPT, script(launch.prompts.len()).into_bytes()));
+            files.push(bytes(SCRIPT, script(launch).into_bytes()));
         }
         Way::GenieT2tRun => {}
     }
     if way != Way::BenchGenieRunner {
-        let asked = launch.prompts.iter().take(way.results(launch.prompts.len() as u32) as usize);
-        files.extend(asked.enumerate().map(|(i, ids)| bytes(&tokens_file(i), tokens(ids, bos).into_bytes())));
+        let queries = way.results(launch.prompts.len() as u32) as usize;
+        files.extend(launch.prompts.iter().enumerate().take(queries).map(|(i, ids)| {
+            let prompt = if as_text(launch) { launch.texts[i].clone() } else { tokens(ids, bos) };
+            bytes(&prompt_file(i), prompt.into_bytes())
+        }));
     }
     files.push(Told { tool: way.name().to_owned(), notes }.staged());
     Ok(files)
 }
 
-fn tokens_file(query: usize) -> String {
-    format!("tokens-{query}.txt")
+fn prompt_file(query: usize) -> String {
+    format!("prompt-{query}.txt")
+}
+
+/// Whether the prompts go in as text: that the programs of the SDK take a file of text is known, how they want token ids is not.
+fn as_text(launch: &Launch<'_>) -> bool {
+    launch.texts.len() >= launch.prompts.len()
 }
 
 /// The prompt's ids without the BOS that Genie puts before them.
@@ -166,7 +176,8 @@ fn tokens(ids: &[u32], bos: Option<u64>) -> String {
 }
 
 /// Every query from an empty KV cache, and one profile of them all.
-fn script(queries: usize) -> String {
+fn script(launch: &Launch<'_>) -> String {
+    let command = if as_text(launch) { "query" } else { "tokenQuery" };
     let mut lines = vec![
         format!("profile config create profile_config {PROFILE_CONFIG}"),
         "profile create profile profile_config".to_owned(),
@@ -174,8 +185,8 @@ fn script(queries: usize) -> String {
         "dialog config bind profile config profile".to_owned(),
         "dialog create dialog config".to_owned(),
     ];
-    for query in 0..queries {
-        lines.push(format!("dialog tokenQuery dialog {} answer-{query}.txt", tokens_file(query)));
+    for query in 0..launch.prompts.len() {
+        lines.push(format!("dialog {command} dialog {} answer-{query}.txt", prompt_file(query)));
         lines.push("dialog reset dialog".to_owned());
     }
     lines.push("dialog free dialog".to_owned());
@@ -186,12 +197,13 @@ fn script(queries: usize) -> String {
 
 pub fn steps(launch: &Launch<'_>, paths: &Paths) -> Vec<Step> {
     let Ok(way) = Way::of(launch) else { return Vec::new() };
+    let prompt = if as_text(launch) { "prompt" } else { "tokens" };
     let words = Words::from([
         ("job", JOB_FILE.to_owned()),
         ("config", CONFIG.to_owned()),
         ("profile", PROFILE.to_owned()),
         ("script", SCRIPT.to_owned()),
-        ("tokens", tokens_file(0)),
+        (prompt, prompt_file(0)),
     ]);
     vec![way.tool().step("query", launch.device, paths, &words, vec![PROFILE.to_owned(), Told::FILE.to_owned()])]
 }

@@ -21,7 +21,7 @@ static DEMO: LazyLock<Tool> =
 const BENCH_NAME: &str = "llm_bench";
 const DEMO_NAME: &str = "llm_demo";
 const RESULT: &str = "result.json";
-/// The text that llm_demo is asked with: a file of the artifact, since no tokenizer of ours makes it.
+/// The text that llm_demo is asked with.
 const PROMPT: &str = "prompt.txt";
 /// A model that was compiled for the NPU on the PC: it runs as a plugin of the CPU's backend.
 const QNN_CONFIG: &str = "config_qnn.json";
@@ -54,8 +54,10 @@ impl<'a> Run<'a> {
         let offline = named(QNN_CONFIG).filter(|_| cell.unit == Unit::Npu);
         let config =
             offline.or(named("config.json")).ok_or_else(|| usage("the artifact has no config.json: name the files of MNN's folder"))?;
-        if name == DEMO_NAME && named(PROMPT).is_none() {
-            return Err(usage("variant = llm_demo: its question is a text: add a prompt.txt of the asked length to the artifact's files"));
+        if name == DEMO_NAME && named(PROMPT).is_none() && question(launch).is_none() {
+            let message = "variant = llm_demo: its question is a line of text: name the model's tokenizer, or add a prompt.txt of the asked length \
+                           to the artifact's files";
+            return Err(usage(message));
         }
         let unit = match (cell.unit, offline) {
             (Unit::Npu, Some(_)) => Some("qnn"),
@@ -68,6 +70,11 @@ impl<'a> Run<'a> {
         let threads = cell.asked(Axis::Threads).and_then(|t| t.parse().ok()).unwrap_or(usual);
         Ok(Self { tool, name, config, unit, backend, threads })
     }
+}
+
+/// The text of the first prompt. Each line would be a prompt of its own, and one that begins with `#` is skipped.
+fn question<'a>(launch: &Launch<'a>) -> Option<&'a String> {
+    launch.texts.first().filter(|text| !text.is_empty() && !text.contains(['\n', '\r']) && !text.starts_with('#'))
 }
 
 /// llm_bench: 0 normal, 1 high, 2 low. A float model is computed in float; the quantised ones as MNN's own tools run them.
@@ -88,10 +95,7 @@ pub fn probe(device: &DeviceFacts, installed: &Installed) -> Availability {
     let (bench, demo) = (BENCH.probe(device, installed), DEMO.probe(device, installed));
     match (bench, demo) {
         (Err(missing), Err(_)) => missing,
-        _ => {
-            let version = installed.get(&BENCH.library("libMNN.so", device)).and_then(|f| f.version.as_deref());
-            Availability::Ready { version: format!("MNN {}", version.unwrap_or("unknown")) }
-        }
+        _ => Availability::Ready { version: tool::version_of("MNN", installed, &BENCH.library("libMNN.so", device)) },
     }
 }
 
@@ -99,7 +103,7 @@ pub fn probe(device: &DeviceFacts, installed: &Installed) -> Availability {
 pub fn stage(launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
     let (run, device) = (Run::of(launch)?, launch.device);
     let cell = launch.cell;
-    let mut files = tool::staged(&[run.tool], device, launch.installed);
+    let mut files = tool::staged(&[run.tool], device, launch.installed)?;
     if let Some(group) = run.unit {
         if cell.unit == Unit::Npu && !has_hexagon(device) {
             return Err(Failure::new(FailureKind::Usage, format!("unit = npu: MNN has no NPU on {}", device.arch)));
@@ -109,6 +113,9 @@ pub fn stage(launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
     let copy = if run.name == DEMO_NAME { Some(demo_config(launch, &run)?) } else { None };
     let wanted = |f: &&String| f.as_str() != "make.log" && !(copy.is_some() && f.as_str() == run.config);
     files.extend(launch.artifact.files.iter().filter(wanted).map(|f| StagedFile { name: f.clone(), source: Source::Artifact(f.clone()) }));
+    let own = launch.artifact.files.iter().any(|f| f.rsplit('/').next() == Some(PROMPT));
+    let text = question(launch).filter(|_| copy.is_some() && !own);
+    files.extend(text.map(|text| StagedFile { name: PROMPT.to_owned(), source: Source::Bytes(text.clone().into_bytes()) }));
     files.extend(copy.map(|bytes| StagedFile { name: run.config.to_owned(), source: Source::Bytes(bytes) }));
     let mut told = Told { tool: run.name.to_owned(), ..Told::default() };
     let scope = if run.name == DEMO_NAME { "text" } else { "ids" };
@@ -166,7 +173,7 @@ pub fn steps(launch: &Launch<'_>, paths: &Paths) -> Vec<Step> {
         ("repetitions", repetitions(launch).to_string()),
         ("json", RESULT.to_owned()),
     ]);
-    words.extend(prompt_file.map(|f| ("prompt_file", format!("./{f}"))));
+    words.insert("prompt_file", prompt_file.map_or_else(|| format!("./{PROMPT}"), |f| format!("./{f}")));
     vec![run.tool.step("query", launch.device, paths, &words, vec![RESULT.to_owned(), Told::FILE.to_owned()])]
 }
 

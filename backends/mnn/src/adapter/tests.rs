@@ -32,13 +32,17 @@ fn installed(without: &[&str]) -> Installed {
 const FILES: [&str; 4] = ["config.json", "llm.mnn", "llm.mnn.weight", "tokenizer.txt"];
 
 fn made(cell: &Cell, files: &[&str], without: &[&str]) -> Result<(Vec<StagedFile>, Step), Failure> {
+    asked(cell, files, without, &[])
+}
+
+fn asked(cell: &Cell, files: &[&str], without: &[&str], texts: &[String]) -> Result<(Vec<StagedFile>, Step), Failure> {
     let meta = json!({"config": {"llm_model": "llm.mnn", "backend_type": "cpu", "reuse_kv": true}});
     let artifact = Artifact { files: files.iter().map(|f| (*f).to_owned()).collect(), meta };
     let (device, installed) = (phone(), installed(without));
     // One discarded query and three measured ones.
     let prompts = vec![vec![1; 64]; 4];
     let launch =
-        Launch { cell, pass: Pass::Measure, prompts: &prompts, texts: &[], artifact: &artifact, installed: &installed, device: &device };
+        Launch { cell, pass: Pass::Measure, prompts: &prompts, texts, artifact: &artifact, installed: &installed, device: &device };
     let staged = Mnn.stage(&launch)?;
     Ok((staged, Mnn.steps(&launch, &Paths { work: "/w".into(), events: "e".into() }).remove(0)))
 }
@@ -77,6 +81,11 @@ fn llm_demo_reads_a_private_copy_of_the_configuration() {
     assert!(made(&demo, &FILES, &[]).unwrap_err().message.contains("prompt.txt"));
     let (files, step) = made(&demo, &[&FILES[..], &["prompt.txt"]].concat(), &[]).unwrap();
     assert_eq!(step.invocation.args, ["./config.json", "./prompt.txt", "16"]);
+    let (own, _) = asked(&demo, &FILES, &[], &["a line".to_owned()]).unwrap();
+    assert!(own.iter().any(|f| f.name == "prompt.txt" && f.source == Source::Bytes(b"a line".to_vec())));
+    for odd in ["two\nlines", "# none", ""] {
+        assert!(asked(&demo, &FILES, &[], &[odd.to_owned()]).is_err(), "{odd:?}");
+    }
     let config: Vec<_> = files.iter().filter(|f| f.name == "config.json").collect();
     let [StagedFile { source: Source::Bytes(bytes), .. }] = config.as_slice() else { panic!("{config:?}") };
     let config: Value = serde_json::from_slice(bytes).unwrap();

@@ -50,8 +50,8 @@ pub fn probe(device: &DeviceFacts, installed: &Installed) -> Availability {
         Ok(tool) => tool,
         Err(missing) => return missing,
     };
-    let version = installed.get(&RUNNER.library("libonnxruntime.so", device)).and_then(|f| f.version.as_deref());
-    Availability::Ready { version: format!("onnxruntime {}, {tool}", version.unwrap_or("unknown")) }
+    let version = tool::version_of("onnxruntime", installed, &RUNNER.library("libonnxruntime.so", device));
+    Availability::Ready { version: format!("{version}, {tool}") }
 }
 
 /// Everything but the artifact's files and the job, which is made as on this machine.
@@ -65,13 +65,13 @@ pub fn stage(launch: &Launch<'_>, job: impl FnOnce() -> Result<Vec<u8>, Failure>
     note("perf_profile", launch.cell.asked(Axis::PerfProfile).unwrap_or("runtime-default").to_owned());
     let mut files = if tool == RUNNER_NAME {
         note("ttft_method", "token_event".to_owned());
-        let mut files = tool::staged(&[&RUNNER], device, launch.installed);
+        let mut files = tool::staged(&[&RUNNER], device, launch.installed)?;
         files.push(StagedFile { name: JOB_FILE.to_owned(), source: Source::Bytes(job()?) });
         files
     } else {
         note("executions", EXECUTIONS.to_string());
         graphs_are_there(launch)?;
-        let mut files = tool::staged(&[&PERF_TEST], device, launch.installed);
+        let mut files = tool::staged(&[&PERF_TEST], device, launch.installed)?;
         files.extend(PERF_TEST.stage_extra("plugin", "the provider", device, launch.installed).unwrap_or_default());
         files
     };

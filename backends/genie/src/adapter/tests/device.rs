@@ -46,18 +46,15 @@ impl Made {
 }
 
 fn made(axes: &[(Axis, &str)], without: &[&str]) -> Result<Made, Failure> {
+    asked(axes, without, &[])
+}
+
+fn asked(axes: &[(Axis, &str)], without: &[&str], texts: &[String]) -> Result<Made, Failure> {
     let (cell, artifact, device) = (cell(axes), bundle(), phone());
     let installed = installed(&device, without);
     let prompts = [vec![7, 4, 5], vec![7, 8, 9]];
-    let launch = Launch {
-        cell: &cell,
-        pass: Pass::Measure,
-        prompts: &prompts,
-        texts: &[],
-        artifact: &artifact,
-        installed: &installed,
-        device: &device,
-    };
+    let launch =
+        Launch { cell: &cell, pass: Pass::Measure, prompts: &prompts, texts, artifact: &artifact, installed: &installed, device: &device };
     let files = Genie.stage(&launch)?;
     let step = Genie.steps(&launch, &Paths { work: "/w".into(), events: "e".into() }).remove(0);
     Ok(Made { files, step })
@@ -102,23 +99,38 @@ fn without_it_the_programs_of_the_sdk_are_asked() {
     let script = app.text("queries.txt");
     let lines: Vec<&str> = script.lines().filter(|l| l.starts_with("dialog tokenQuery") || l.starts_with("dialog reset")).collect();
     let wanted = [
-        "dialog tokenQuery dialog tokens-0.txt answer-0.txt",
+        "dialog tokenQuery dialog prompt-0.txt answer-0.txt",
         "dialog reset dialog",
-        "dialog tokenQuery dialog tokens-1.txt answer-1.txt",
+        "dialog tokenQuery dialog prompt-1.txt answer-1.txt",
         "dialog reset dialog",
     ];
     assert_eq!(lines, wanted);
     // Genie adds its BOS itself.
-    assert_eq!((app.text("tokens-0.txt").as_str(), app.text("tokens-1.txt").as_str()), ("4 5\n", "8 9\n"));
+    assert_eq!((app.text("prompt-0.txt").as_str(), app.text("prompt-1.txt").as_str()), ("4 5\n", "8 9\n"));
     assert_eq!(app.json(CONFIG).pointer("/dialog/max-num-tokens"), Some(&json!(8)));
 
     let single = made(&[], &["bench-genie-runner", "genie-app"]).unwrap();
-    let wanted = "-c genie_config.json --tokens_file tokens-0.txt --profile genie_profile.json --log error";
+    let wanted = "-c genie_config.json --tokens_file prompt-0.txt --profile genie_profile.json --log error";
     assert_eq!(single.step.invocation.args.join(" "), wanted);
-    assert!(single.has("tokens-0.txt") && !single.has("tokens-1.txt"));
+    assert!(single.has("prompt-0.txt") && !single.has("prompt-1.txt"));
     assert_eq!(single.json(Told::FILE)["notes"]["ttft_method"], "runtime_reported");
-    let asked = made(&[(Axis::Variant, "genie-t2t-run")], &[]).unwrap();
-    assert_eq!(asked.step.invocation.program, Program::Staged("genie-t2t-run".into()));
+    let named = made(&[(Axis::Variant, "genie-t2t-run")], &[]).unwrap();
+    let failure = made(&[(Axis::Variant, "genie-t2t-run")], &["genie-t2t-run"]).err().unwrap();
+    assert!(failure.message == "genie-t2t-run is missing" && failure.hint.is_some(), "{failure}");
+    assert_eq!(named.step.invocation.program, Program::Staged("genie-t2t-run".into()));
+}
+
+#[test]
+fn prompts_that_have_a_text_go_in_as_text() {
+    let texts = ["one two".to_owned(), "three".to_owned()];
+    let app = asked(&[], &["bench-genie-runner"], &texts).unwrap();
+    assert!(app.text("queries.txt").contains("dialog query dialog prompt-1.txt answer-1.txt"));
+    assert_eq!(app.text("prompt-1.txt"), "three");
+    assert_eq!(app.json(Told::FILE)["notes"]["ttft_scope"], "text");
+    let single = asked(&[], &["bench-genie-runner", "genie-app"], &texts).unwrap();
+    assert!(single.step.invocation.args.join(" ").starts_with("-c genie_config.json --prompt_file prompt-0.txt --profile "));
+    let runner = asked(&[], &[], &texts).unwrap();
+    assert_eq!(runner.json(Told::FILE)["notes"]["ttft_scope"], "ids");
 }
 
 #[test]

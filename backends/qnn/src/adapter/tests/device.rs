@@ -75,9 +75,8 @@ fn an_emulated_npu_is_no_phone_and_has_no_buffers_to_share() {
 
 #[test]
 fn what_is_compiled_on_the_device_brings_its_compiler() {
-    let (device, cell) = (phone("aarch64"), cell(None));
+    let (device, cell) = (DeviceFacts { vtcm_mb: Some(8), ..phone("aarch64") }, cell(None));
     let mut artifact = artifact();
-    artifact.meta["vtcm_mb"] = json!(8);
     for (file, word, libraries) in
         [("m.so", "--model", ["libQnnHtpPrepare.so"].as_slice()), ("m.dlc", "--dlc_path", &["libQnnHtpPrepare.so", "libQnnModelDlc.so"])]
     {
