@@ -8,6 +8,7 @@
 #   down     adbd dies and stays away          up    it comes back
 #   stop     adbd hangs (SIGSTOP)              cont  it goes on
 #   unplug   the link is cut                   plug  it is back
+#   disk SIZE   the work root of bench gets a file system of its own, as small as that (`100m`), until the phone ends
 #   reboot   everything on the phone ends, the boot id changes, adbd comes back
 # At the end of standard input the phone vanishes with all its processes: nothing is left behind when a test dies.
 set -euo pipefail
