@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tests/bench/run.sh [--quick]: all benchmarks. --quick only shows that they run; its figures mean nothing.
-# BENCH_PROGRAMS names the folder of bench and bench-agent (default: target/debug).
+# BENCH_PROGRAMS names the folder of bench and bench-agent (default: target/debug). Those over ADB need root and adb.
 set -euo pipefail
 cd "$(dirname "$0")"
 export PYTHONDONTWRITEBYTECODE=1
@@ -8,4 +8,8 @@ export PYTHONDONTWRITEBYTECODE=1
 python3 -c 'import common; common.machine()'
 for name in cli harness agent sampling; do
     python3 "$name.py" "$@"
+done
+# In the dev profile, as everything that README builds.
+for name in adb_push adb_stage; do
+    cargo bench --quiet --profile dev --bench "$name" -- "$@"
 done

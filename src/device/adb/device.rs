@@ -27,7 +27,7 @@ use super::{
     remote::{Patience, Remote},
     run,
     shell::{Limits, quote},
-    stage::Store,
+    stage::{Store, StoreFile},
     sync::Over,
 };
 use crate::device::{Cancel, Content, Device, DeviceError, Identified, Placed};
@@ -38,7 +38,7 @@ const ABSENCE: Duration = Duration::from_secs(30);
 /// Links made in one request: a request has at most 64 kB.
 const LINKS: usize = 100;
 
-/// Called with a file's name, the bytes sent and all bytes.
+/// Called with the name of a file that is being sent, and the bytes done and all bytes of all files that have to be sent for one launch.
 pub type OnProgress = Arc<dyn Fn(&str, u64, u64) + Send + Sync>;
 
 /// How a device is used.
@@ -48,13 +48,15 @@ pub struct Options {
     pub agent: PathBuf,
     /// The work root on the device.
     pub root: String,
+    /// The host's file in which digests of host files are kept between runs, in the user's cache folder; without it for this process alone.
+    pub digests: Option<PathBuf>,
     /// What a device that is no phone is (a board); found out when absent.
     pub class: Option<DeviceClass>,
     /// When a silent device counts as gone.
     pub patience: Patience,
     /// How long a lost device is waited for before a run on it is given up.
     pub reconnect: Duration,
-    /// Told about every block of a staged file.
+    /// Told about every block of the staged files.
     pub progress: Option<OnProgress>,
 }
 
@@ -64,6 +66,7 @@ impl Default for Options {
         Self {
             agent: PathBuf::new(),
             root: "/data/local/tmp/bench".to_owned(),
+            digests: None,
             class: None,
             patience: Patience::default(),
             reconnect: Duration::from_mins(5),
@@ -104,7 +107,7 @@ impl Adb {
         let remote = Remote::new(server, serial, options.patience);
         let said = facts::ask(&remote, &options.root).await?;
         let facts = device_facts(serial, &said, &options);
-        let store = Store::new(&options.root);
+        let store = Store::new(&options.root, options.digests.clone());
         Ok(Self { remote, options, said, chip: Identified::default(), facts, store, steps: AtomicU64::new(0), lock: Mutex::default() })
     }
 
@@ -159,26 +162,25 @@ impl Adb {
     }
 
     async fn place_files(&self, folder: &str, files: &[Placed<'_>]) -> Result<(), AdbError> {
-        let mut folders = BTreeSet::new();
-        let mut links = Vec::new();
+        let (mut wanted, mut places) = (Vec::new(), Vec::new());
         for file in files {
             let to = inside(folder, file.name)?;
-            let mode = if file.executable { 0o755 } else { 0o644 };
             match file.content {
-                Content::Bytes(bytes) => self.remote.write(&to, bytes, mode).await?,
+                Content::Bytes(bytes) => self.remote.write(&to, bytes, if file.executable { 0o755 } else { 0o644 }).await?,
                 Content::Host(host) => {
-                    let label = host.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                    let progress = |sent, all| {
-                        if let Some(told) = &self.options.progress {
-                            told(&label, sent, all);
-                        }
-                    };
-                    let stored = self.store.put(&self.remote, host, &progress).await?;
-                    folders.insert(quote(parent(&to)));
-                    links.push(format!("l {} {}", quote(&stored), quote(&to)));
+                    wanted.push(StoreFile { host: host.to_owned(), executable: file.executable });
+                    places.push(to);
                 }
             }
         }
+        let told = |name: &str, sent, all| {
+            if let Some(told) = &self.options.progress {
+                told(name, sent, all);
+            }
+        };
+        let stored = self.store.put_all(&self.remote, &wanted, &told).await?;
+        let folders: BTreeSet<_> = places.iter().map(|to| quote(parent(to))).collect();
+        let links: Vec<_> = stored.iter().zip(&places).map(|(from, to)| format!("l {} {}", quote(from), quote(to))).collect();
         // One round trip for all links that fit a request.
         let folders: Vec<String> = folders.into_iter().collect();
         for links in links.chunks(LINKS) {
@@ -287,7 +289,8 @@ impl Device for Adb {
     }
 
     async fn run(&self, spec: &Spec, cancel: Cancel) -> Result<Done, DeviceError> {
-        let agent = self.again(|| self.store.put(&self.remote, &self.options.agent, &|_, _| ())).await?;
+        let agent = StoreFile { host: self.options.agent.clone(), executable: true };
+        let agent = self.again(|| self.store.put(&self.remote, &agent, &|_, _, _| ())).await?;
         let out = format!("{}.out{}", spec.cwd.trim_end_matches('/'), self.steps.fetch_add(1, Ordering::Relaxed));
         Ok(run::run(&self.remote, &agent, &out, spec, cancel, self.options.reconnect).await?)
     }

@@ -1,0 +1,93 @@
+//! When something goes away.
+
+use std::{
+    fs::{self, File},
+    time::{Duration, Instant},
+};
+
+use bench::device::adb::{AdbError, sync::Over};
+
+use crate::{
+    common::long,
+    harness::{Lab, PATIENCE, expect_lost},
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_device_that_dies_in_a_command_is_lost_and_then_back() {
+    let Some(mut lab) = Lab::start().await else { return };
+    let remote = lab.remote();
+    for way in ["kill", "reboot"] {
+        let command = tokio::spawn({
+            let remote = remote.clone();
+            async move { remote.exec("echo partial; sleep 30; echo end", long()).await }
+        });
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        lab.phone.tell(way);
+        let start = Instant::now();
+        expect_lost(command.await.unwrap());
+        println!("{way}: lost after {:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(5));
+        lab.ready().await;
+        assert_eq!(remote.exec("exit 9", long()).await.unwrap().status, 9);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cut_push_leaves_no_file_and_a_cut_pull_none_here() {
+    let Some(mut lab) = Lab::start().await else { return };
+    let remote = lab.remote();
+    let (from, to) = (lab.file("from"), lab.file("to"));
+    // Sparse: it costs nothing and takes seconds to send.
+    File::create(&from).unwrap().set_len(3_000_000_000).unwrap();
+    let path = "/data/local/tmp/cut.bin";
+    let push = tokio::spawn({
+        let (remote, from) = (remote.clone(), from.clone());
+        async move { remote.push(&from, path, 0o644, &|_, _| ()).await }
+    });
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    lab.phone.tell("kill");
+    let start = Instant::now();
+    expect_lost(push.await.unwrap());
+    println!("push lost after {:?}", start.elapsed());
+    lab.ready().await;
+    assert_eq!(remote.stat(path).await.unwrap(), None, "nothing under the final name");
+    assert!(remote.stat(&format!("{path}.part")).await.unwrap().is_some(), "the test did cut a push");
+
+    remote.sh("make", &format!("rm -f {path}.part; truncate -s 3000000000 {path}")).await.unwrap();
+    let pull = tokio::spawn({
+        let (remote, to) = (remote.clone(), to.clone());
+        async move { remote.pull(path, &to, u64::MAX, Over::Fail, &|_, _| ()).await }
+    });
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    lab.phone.tell("kill");
+    let start = Instant::now();
+    expect_lost(pull.await.unwrap());
+    println!("pull lost after {:?}", start.elapsed());
+    assert_eq!(fs::read_dir(lab.folder.path()).unwrap().count(), 1, "only the file to push");
+    lab.ready().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_daemon_that_hangs_is_found_out_by_our_own_limits() {
+    let Some(mut lab) = Lab::start().await else { return };
+    let remote = lab.remote();
+    let from = lab.file("from");
+    File::create(&from).unwrap().set_len(1_000_000_000).unwrap();
+    let push = tokio::spawn({
+        let (remote, from) = (remote.clone(), from.clone());
+        async move { remote.push(&from, "/data/local/tmp/x", 0o644, &|_, _| ()).await }
+    });
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    lab.phone.tell("stop");
+    let start = Instant::now();
+    let error = expect_lost(push.await.unwrap());
+    assert!(matches!(error, AdbError::TimedOut { .. }), "{error}");
+    let error = expect_lost(remote.sh("x", "true").await);
+    assert!(matches!(error, AdbError::TimedOut { .. }), "{error}");
+    println!("both found out after {:?}", start.elapsed());
+    assert!(start.elapsed() < 5 * PATIENCE.answer);
+    let state = lab.server.devices().await.unwrap().remove(0).state;
+    println!("the server still says {state}");
+    lab.phone.tell("cont");
+    lab.ready().await;
+}
