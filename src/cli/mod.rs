@@ -81,10 +81,11 @@ pub fn main() -> ExitCode {
 
 /// An error and its causes, without those that it already tells in its own words.
 fn words(error: &anyhow::Error) -> String {
-    error.chain().skip(1).map(ToString::to_string).fold(error.to_string(), |all, cause| match all.contains(&cause) {
-        true => all,
-        false => format!("{all}: {cause}"),
-    })
+    error
+        .chain()
+        .skip(1)
+        .map(ToString::to_string)
+        .fold(error.to_string(), |all, cause| if all.contains(&cause) { all } else { format!("{all}: {cause}") })
 }
 
 /// Writes a text to standard output; a reader that has gone away is not an error.
