@@ -268,6 +268,20 @@ fn parse_tells_good_output_from_a_failed_run_and_from_something_else() {
         run(bench(dir.path()).arg("parse").arg(backend).arg("no-such-file")).expect(2).says(&["no-such-file"]);
         run(bench(dir.path()).arg("parse").arg(backend).arg(dir.path())).expect(2);
     }
+    // A number that a file ends in may be half of one: 249 of 249.377 a second, or 2. It is left out, and that is said.
+    let cut = dir.path().join("cut.txt");
+    let text = fs::read_to_string(root().join("backends/ort-qnn/fixtures/perf-new.txt")).unwrap();
+    let line = text.lines().find(|l| l.starts_with("Number of inferences per second:")).unwrap();
+    let at = text.find(line).unwrap() + "Number of inferences per second: 249".len();
+    fs::write(&cut, &text[..at]).unwrap();
+    let object = json(&run(bench(dir.path()).args(["parse", "ort-qnn"]).arg(&cut)).expect(0));
+    assert_eq!(object["measurements"][0]["metrics"]["throughput_inf_s"], Value::Null, "{object}");
+    assert!(
+        object["warnings"].as_array().unwrap().iter().any(|w| w.as_str().unwrap().contains("cut.txt line 9: the file ends in `249`")),
+        "{object}"
+    );
+    // Endless input is refused, not read until the memory is full.
+    run(bench(dir.path()).args(["parse", "mnn", "/dev/zero"])).expect(2).says(&["/dev/zero", "no tool prints that much"]);
     // Several files are the outputs of one run.
     let pair = ["bench.md", "bench.stderr"].map(|f| root().join("backends/llama-cpp/fixtures").join(f));
     let object = json(&run(bench(dir.path()).args(["parse", "llama-cpp"]).args(pair)).expect(0));

@@ -344,6 +344,28 @@ fn a_context_that_the_files_do_not_have(cells: &[Row]) {
     assert!(cells[1]["reason"].contains("128"), "ort-qnn names the context of the files: {}", cells[1]["reason"]);
 }
 
+/// Its work folder links to the user's file: what it wrote there can't be undone, but it is said and no number is made of it.
+#[test]
+fn a_program_that_writes_into_its_model_is_told_on() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("weights.bin"), b"weights").unwrap();
+    let more = format!(
+        "[backends.standin]\ncommand = [\"python3\", {:?}]\n[[artifact]]\nmodel = \"tiny-llama\"\nquant = \"fp32\"\n\
+        backend = \"standin\"\nfiles = [\"weights.bin\"]\n",
+        support::runner()
+    );
+    let matrix = "backend = \"standin\"\nquant = \"fp32\"\nprompt-tokens = 40\ngen-tokens = 8\nvariant = [\"ok\", \"spoiler\"]";
+    let path = scenario(dir.path(), "spoiler", MODEL, matrix, "queries = 1", &more);
+    run(real(dir.path()).arg("run").arg(&path).args(["--yes", "--no-report"])).expect(6);
+    let cells = table(&only_run(&dir.path().join("results")), "cells.csv");
+    let of = |variant: &str| cells.iter().find(|c| c["variant"] == variant).unwrap();
+    // The stand-in's tokens are not those of the reference, which says that it was measured.
+    assert_eq!(of("ok")["status"], "unverified");
+    let spoiler = of("spoiler");
+    assert_eq!((spoiler["status"].as_str(), spoiler["failure_kind"].as_str()), ("failed", "model"));
+    assert!(spoiler["reason"].contains("weights.bin changed while the program ran"), "{spoiler:?}");
+}
+
 #[test]
 fn killed_while_an_artifact_is_made_the_next_run_makes_it_whole() {
     let dir = tempfile::tempdir().unwrap();

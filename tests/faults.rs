@@ -35,6 +35,8 @@ const FAULTS: &[Fault] = &[
     ("miscounted", "unverified", "verify", &["8 tokens asked, 9 reported by the runtime"]),
     ("backwards", "failed", "runtime", &["time stamps go backwards"]),
     ("wrong-i", "failed", "runtime", &["query 0: token 7 has i = 8"]),
+    ("overlap", "failed", "runtime", &["query 1 begins before query 0 is over"]),
+    ("after-end", "unverified", "verify", &["exit status 0 without the event `end`"]),
     ("wall-clock", "failed", "runtime", &["time stamps are not CLOCK_MONOTONIC of this launch"]),
     ("finish-error", "unverified", "verify", &["query 0: ended by `error`, not `length`"]),
     ("no-query-end", "unverified", "verify", &["query 2: no event `query_end`"]),
@@ -43,8 +45,8 @@ const FAULTS: &[Fault] = &[
     ("error-event", "failed", "model", &["the weights are those of another model"]),
 ];
 
-/// Variants that are measured: one does all right, one leaves a process behind.
-const GOOD: &[&str] = &["ok", "leftover"];
+/// Variants that are measured: one does all right, one leaves a process behind, one writes `null` for what it does not have.
+const GOOD: &[&str] = &["ok", "leftover", "nulls"];
 
 #[test]
 fn every_fault_is_one_row_with_its_reason_and_the_rest_is_measured() {

@@ -87,15 +87,17 @@ impl Console {
                     bar.set_message(format!("{cell} ({pass})"));
                 }
             }
-            Event::LaunchEnd { cell, pass, launch, status, failure, ttft_ms, decode_tok_s, .. } => {
+            Event::LaunchEnd { cell, pass, launch, status, failure, ttft_ms, decode_tok_s, composed, .. } => {
                 state.done += 1;
                 if let Some(bar) = &self.bar {
                     bar.set_position(state.done as u64);
                 }
                 let figure = |value: &Option<f64>, unit: &str| value.map_or_else(|| format!("- {unit}"), |v| format!("{v:.1} {unit}"));
-                let words = match failure {
-                    Some(f) => format!("{f}{}", f.hint.as_ref().map(|h| format!(" -> {h}")).unwrap_or_default()),
-                    None => format!("TTFT {}, decode {}", figure(ttft_ms, "ms"), figure(decode_tok_s, "tok/s")),
+                let words = if let Some(f) = failure {
+                    format!("{f}{}", f.hint.as_ref().map(|h| format!(" -> {h}")).unwrap_or_default())
+                } else {
+                    let composed = if *composed { " (composed from graph times: an upper bound)" } else { "" };
+                    format!("TTFT {}, decode {}{composed}", figure(ttft_ms, "ms"), figure(decode_tok_s, "tok/s"))
                 };
                 let total = if self.bar.is_some() { String::new() } else { format!("[{}/{}] ", state.done, state.total) };
                 self.line(&format!("{total}{:<10} {cell} {pass} {launch}: {words}", status.as_str()));

@@ -77,17 +77,28 @@ pub fn main() -> ExitCode {
         Ok(code) => code.into(),
         Err(error) => {
             let code = exit::of(&error);
-            note(&format!("error: {error:#}"));
+            note(&format!("error: {}", words(&error)));
             code.into()
         }
     }
+}
+
+/// An error and its causes, without those that it already tells in its own words.
+fn words(error: &anyhow::Error) -> String {
+    error
+        .chain()
+        .skip(1)
+        .map(ToString::to_string)
+        .fold(error.to_string(), |all, cause| if all.contains(&cause) { all } else { format!("{all}: {cause}") })
 }
 
 /// Writes a text to standard output; a reader that has gone away is not an error.
 fn print(text: &str) -> anyhow::Result<()> {
     use std::io::Write;
     match std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush()) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(e.into()),
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(exit::Failed { code: Code::Unavailable, message: format!("standard output: {e}") }.into())
+        }
         _ => Ok(()),
     }
 }

@@ -68,7 +68,8 @@ fn invalid(problems: &Problems) -> anyhow::Error {
 pub fn main(args: &Args) -> anyhow::Result<Code> {
     let scenario = scenario(&args.scenario)?;
     let plan = of(&scenario, &facts(&scenario), args.only.as_deref())?;
-    let time = estimate(&plan, &Assumptions::default());
+    let own = registry::commands(&plan.commands);
+    let time = estimate(&plan, &registry::with(&own), &Assumptions::default());
     if args.format == Format::Json {
         let cells: Vec<_> = plan.cells.iter().map(|c| json!({"cell": c.id, "skipped": c.skipped})).collect();
         let value = json!({"scenario": plan.name, "seed": plan.seed, "cells": cells, "launches": time.launches,

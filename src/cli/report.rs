@@ -2,11 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
-
 use super::exit::{Code, Failed};
 use crate::{
-    report,
+    report::{self, ReportError},
     results::{folder, journal, manifest::Manifest, tables},
     run::events::Event,
     scenario::Plan,
@@ -24,10 +22,13 @@ pub struct Args {
 }
 
 pub fn main(args: &Args) -> anyhow::Result<Code> {
-    for run in &args.runs {
+    for (place, run) in args.runs.iter().enumerate() {
+        let same = |other: &PathBuf| other.canonicalize().ok() == run.canonicalize().ok();
+        if args.runs[..place].iter().any(same) {
+            return Err(super::usage(format!("{} is named twice", run.display())));
+        }
         if !run.join("manifest.json").is_file() {
-            let message = format!("{}: not a run folder (it has no manifest.json)", run.display());
-            return Err(Failed { code: Code::Usage, message }.into());
+            return Err(super::usage(format!("{}: not a run folder (it has no manifest.json)", run.display())));
         }
         if stale(run) {
             derive(run)?;
@@ -41,7 +42,14 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
 /// Makes the page and says where it is.
 pub fn page(runs: &[PathBuf], out: &Path) -> anyhow::Result<PathBuf> {
     let id = folder::id_of(&runs[0].canonicalize().unwrap_or_else(|_| runs[0].clone()));
-    report::write(runs, &out.join(id)).map_err(|e| Failed { code: Code::Unavailable, message: e.to_string() }.into())
+    report::write(runs, &out.join(id)).map_err(|e| {
+        let code = match e {
+            ReportError::Io { .. } => Code::Unavailable,
+            ReportError::Chart(_) | ReportError::Template(_) => Code::Bug,
+            ReportError::NothingToReport | ReportError::NotARun(_) | ReportError::Table { .. } => Code::Usage,
+        };
+        Failed { code, message: e.to_string() }.into()
+    })
 }
 
 /// Whether the tables are missing, or older than what the journal knows: a run that was killed made none of its last launches. The
@@ -54,12 +62,14 @@ fn stale(run: &Path) -> bool {
     later && !ended()
 }
 
-/// Makes the tables of a run that was killed before it could.
+/// Makes the tables of a run that was killed before it could, and says what could not be read.
 fn derive(run: &Path) -> anyhow::Result<()> {
     let path = run.join("plan.toml");
-    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let plan = Plan::from_toml(&text).with_context(|| path.display().to_string())?;
-    tables::write(run, &plan, &Manifest::read(run)?)?;
+    let bad = |e: String| super::usage(format!("{}: {e}", path.display()));
+    let text = std::fs::read_to_string(&path).map_err(|e| bad(e.to_string()))?;
+    let plan = Plan::from_toml(&text).map_err(|e| bad(e.to_string()))?;
+    let (recorded, _) = tables::write(run, &plan, &Manifest::read(run)?)?;
+    recorded.warnings.iter().for_each(|warning| super::note(&super::console::printable(&format!("warning: {warning}"))));
     Ok(())
 }
 

@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True  # the folder of these scripts may be a read-only
 from geometry import Unmakeable, parse_geometry  # noqa: E402
 
 # A module is imported only when its kind is asked for: MNN and ONNX Runtime are slow to load and must not be needed for each other.
-KINDS = {"text": "kind_text", "qnn-context": "kind_qnn", "mnn-llm": "kind_mnn", "bad-op": "kind_bad_op"}
+KINDS = {"text": "kind_text", "qnn-context": "kind_qnn", "mnn-llm": "kind_mnn"}
 _PACKAGES = ("numpy", "tokenizers", "onnx", "onnxruntime", "onnxruntime-qnn", "mnn")
 
 

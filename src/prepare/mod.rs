@@ -25,7 +25,6 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("calibration.py", include_str!("calibration.py")),
     ("geometry.py", include_str!("geometry.py")),
     ("graph.py", include_str!("graph.py")),
-    ("kind_bad_op.py", include_str!("kind_bad_op.py")),
     ("kind_mnn.py", include_str!("kind_mnn.py")),
     ("kind_qnn.py", include_str!("kind_qnn.py")),
     ("kind_text.py", include_str!("kind_text.py")),

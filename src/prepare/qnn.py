@@ -21,13 +21,12 @@ def _npu():
     return _device
 
 
-def session(model, soc_model, htp_arch, fallback=False, entries=None):
-    """A session on the HTP (on a PC: its emulator). Without `fallback` an operator that the HTP can't run is an error, not a silence."""
+def session(model, soc_model, htp_arch, entries=None):
+    """A session on the HTP (on a PC: its emulator). An operator that the HTP can't run is an error, not a silent fallback."""
     device, backend = _npu()
     options = ort.SessionOptions()
     options.log_severity_level = 4
-    if not fallback:
-        options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     for key, value in (entries or {}).items():
         options.add_session_config_entry(key, value)
     provider = {"backend_path": backend, "soc_model": str(soc_model), "htp_arch": str(htp_arch), "offload_graph_io_quantization": "0"}

@@ -14,7 +14,7 @@ pub enum ReportError {
     #[error("{0} is not a finished run folder, it has no cells.csv: finish it with `bench run --resume`, or name another")]
     NotARun(PathBuf),
     /// A table can't be read as CSV.
-    #[error("{path} can't be read as a table: {message}")]
+    #[error("{path} can't be read as a table: {message}; without its cells.csv a run folder's tables are made anew from its journal")]
     Table {
         /// The table.
         path: PathBuf,

@@ -69,6 +69,11 @@ impl Folder {
         if !path.join("plan.toml").is_file() {
             return Err(FolderError::Damaged { path, message: "is not a run folder (it has no plan.toml): start a new run".to_owned() });
         }
+        // To go on without the journal would measure everything again, over what is there.
+        if path.join("logs").is_dir() && !path.join("journal.jsonl").is_file() {
+            let message = "is missing, and logs/ holds launches that only it can name: put it back, or start a new run".to_owned();
+            return Err(FolderError::Damaged { path: path.join("journal.jsonl"), message });
+        }
         Self::lock(path)
     }
 
@@ -112,4 +117,21 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
         let _ = fs::remove_file(&temporary);
         FolderError::Io { path: path.to_path_buf(), source }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launches_without_their_journal_are_not_measured_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = dir.path().join("run");
+        fs::create_dir_all(run.join("logs")).unwrap();
+        assert!(Folder::open(run.clone()).unwrap_err().to_string().contains("no plan.toml"));
+        fs::write(run.join("plan.toml"), "").unwrap();
+        assert!(Folder::open(run.clone()).unwrap_err().to_string().contains("journal.jsonl: is missing"));
+        fs::write(run.join("journal.jsonl"), "").unwrap();
+        Folder::open(run).unwrap();
+    }
 }

@@ -103,7 +103,8 @@ impl Manifest {
 }
 
 fn parse<T: for<'de> Deserialize<'de>>(path: &Path, bytes: &[u8]) -> Result<T, FolderError> {
-    serde_json::from_slice(bytes).map_err(|e| FolderError::Damaged { path: path.to_path_buf(), message: e.to_string() })
+    let damaged = |e| format!("is damaged ({e}): start a new run; the tables beside it are not touched, and `bench report` reads them");
+    serde_json::from_slice(bytes).map_err(|e: serde_json::Error| FolderError::Damaged { path: path.to_path_buf(), message: damaged(e) })
 }
 
 /// State of the host that could matter to a measurement; what can't be read is absent.

@@ -93,6 +93,13 @@ pub fn captured(dir: &Path, files: &[String], done: &Done) -> Captured {
     captured
 }
 
+/// Output files of which more was there than is kept, in words; each was fetched up to one byte more than [`OUTPUT_LIMIT`].
+pub fn cut(dir: &Path, files: &[String]) -> Vec<String> {
+    let long = |name: &&String| fs::metadata(dir.join(kept(name))).is_ok_and(|meta| meta.len() > OUTPUT_LIMIT);
+    let words = |name: &String| format!("{name} was cut: it has more than {} MB", OUTPUT_LIMIT >> 20);
+    files.iter().filter(long).map(words).collect()
+}
+
 /// Where a fetched file is kept in the launch's folder: flat, so that no name of a tool can lead out of it.
 pub fn kept(name: &str) -> PathBuf {
     PathBuf::from(name.replace('/', "__"))
@@ -105,5 +112,20 @@ const fn reason(reason: Reason) -> &'static str {
         Reason::OutputLimit => "output-limit",
         Reason::Cancelled => "cancelled",
         Reason::SpawnFailed => "spawn-failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_output_that_has_more_than_is_kept_was_cut() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, bytes) in [("whole.raw", OUTPUT_LIMIT), ("a__long.raw", OUTPUT_LIMIT + 1)] {
+            fs::File::create(dir.path().join(name)).unwrap().set_len(bytes).unwrap();
+        }
+        let files = ["whole.raw", "a/long.raw", "none"].map(str::to_owned);
+        assert_eq!(cut(dir.path(), &files), ["a/long.raw was cut: it has more than 64 MB"]);
     }
 }

@@ -120,6 +120,9 @@ pub enum Event {
         ttft_ms: Option<f64>,
         /// Median decode rate of its measured queries, in tokens per second.
         decode_tok_s: Option<f64>,
+        /// Both are composed from graph times (rule R11): bounds, not measurements.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        composed: bool,
     },
     /// No further launch of a cell will come.
     CellDone {

@@ -16,6 +16,7 @@ use thiserror::Error;
 use super::{
     capture::{self, EVENTS, EVENTS_LIMIT, OUTPUT_LIMIT},
     events::Status,
+    originals::Originals,
 };
 use crate::{
     device::{Cancel, Content, Device, DeviceError, Placed},
@@ -150,12 +151,15 @@ fn odd(steps: &[StepRecord]) -> Vec<String> {
 #[derive(Default)]
 struct Left {
     captured: Captured,
-    /// Steps that ended badly and count all the same, in words.
+    /// What a reader of the numbers should know, in words: steps that ended badly and count all the same, outputs that were cut.
     excused: Vec<String>,
 }
 
 /// What a tool was told is kept beside what it answered, up to this many bytes: larger inputs are filler made by the adapter.
 const KEPT_INPUT: usize = 1 << 20;
+
+/// What to do about a changed file.
+const WROTE: &str = "the file in its work folder is a link to this one: put it back, and give a program that writes into its model a copy";
 
 enum Problem {
     Launch(Failure),
@@ -191,6 +195,7 @@ async fn steps<D: Device>(
 ) -> Result<Option<Left>, Problem> {
     let paths = Paths { work: work.to_owned(), events: EVENTS.to_owned() };
     let all = request.backend.steps(&request.launch, &paths);
+    let originals = Originals::of(request.artifact_paths.values());
     stage(device, request, dir, work, &all, staged).await?;
     let single = all.len() == 1;
     let mut left = Left::default();
@@ -216,9 +221,10 @@ async fn steps<D: Device>(
         let mut files = vec![EVENTS.to_owned()];
         files.extend(step.invocation.outputs.iter().cloned());
         for name in &files {
-            let limit = if name == EVENTS { EVENTS_LIMIT } else { OUTPUT_LIMIT };
+            let limit = if name == EVENTS { EVENTS_LIMIT } else { OUTPUT_LIMIT + 1 };
             device.fetch(work, name, &out.join(capture::kept(name)), limit).await?;
         }
+        left.excused.extend(capture::cut(&out, &files));
         let mut captured = capture::captured(&out, &files, &done);
         if captured.ended.code != Some(0)
             && let Some(why) = request.backend.excuse(&step.name, &captured)
@@ -232,7 +238,10 @@ async fn steps<D: Device>(
             break;
         }
     }
-    Ok(Some(left))
+    match originals.changed() {
+        Some(words) => Err(Problem::Launch(Failure { kind: FailureKind::Model, message: words, hint: Some(WROTE.to_owned()) })),
+        None => Ok(Some(left)),
+    }
 }
 
 /// Puts everything that the launch needs into its work folder.

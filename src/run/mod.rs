@@ -7,6 +7,7 @@ pub mod events;
 mod exact;
 mod launch;
 pub mod logs;
+mod originals;
 mod prompts;
 mod prose;
 mod repetition;

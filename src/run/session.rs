@@ -521,6 +521,7 @@ impl<D: Device> Session<'_, D> {
             failure: record.failure.clone(),
             ttft_ms: figures.ttft_ms,
             decode_tok_s: figures.decode_tok_s,
+            composed: figures.composed.is_some(),
         });
         Ok(Some(Launched { record, lost }))
     }

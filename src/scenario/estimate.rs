@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench_backend_api::{Cell, Geometry, Quant};
+use bench_backend_api::{Backend, Cell, Geometry, Quant};
 
 use super::{
     checked::{Order, Profile},
@@ -50,28 +50,29 @@ pub struct Estimate {
     /// If every launch of the longest plan hits its time-out and grace, its steps together. A budget ends it after the block, or the
     /// profiling launch, in which it is spent; every `--resume` has the whole budget again.
     pub worst: Duration,
-    /// Launches of the longest plan at most: a profiling launch is counted for every cell, since a plan does not know which backends
-    /// have one.
+    /// Launches of the longest plan.
     pub launches: u64,
     /// Cells that are measured.
     pub cells: usize,
 }
 
 /// Wall time of a plan, without making artifacts or installing runtimes.
-pub fn estimate(plan: &Plan, assume: &Assumptions) -> Estimate {
+pub fn estimate(plan: &Plan, backends: &[&dyn Backend], assume: &Assumptions) -> Estimate {
     let m = &plan.measure;
     let runnable = plan.runnable();
-    let once: f64 = runnable.iter().map(|i| launch_s(&plan.cells[*i].cell, m.warmup + m.queries, assume)).sum();
+    let seconds_of =
+        |places: &[usize]| -> f64 { places.iter().map(|i| launch_s(&plan.cells[*i].cell, m.warmup + m.queries, assume)).sum() };
+    let layers = |i: &usize| backends.iter().any(|b| b.id() == plan.cells[*i].cell.backend && b.describe().layers);
+    let profiled: Vec<usize> = if m.profile == Profile::Layers { runnable.iter().copied().filter(layers).collect() } else { Vec::new() };
     let (min, max) = (f64::from(m.repetitions_min), f64::from(m.repetitions_max));
     let likely = if m.until_ci.is_some() { f64::midpoint(min, max) } else { max };
-    let profiled = if m.profile == Profile::Layers { 1.0 } else { 0.0 };
     let cells = runnable.len() as f64;
 
     let longest_launch = m.timeout_ms as f64 / 1e3 + assume.grace_s;
-    let launches = cells * (max + profiled);
+    let launches = cells * max + profiled.len() as f64;
     let block = if m.order == Order::Interleaved { cells } else { max };
     let budget = m.budget_ms.map_or(f64::INFINITY, |b| b as f64 / 1e3);
-    let expected = (once * (likely + profiled * assume.profile_factor)).min(budget);
+    let expected = (seconds_of(&runnable) * likely + seconds_of(&profiled) * assume.profile_factor).min(budget);
     let worst = (launches * longest_launch).min(budget + block * longest_launch);
     Estimate { expected: seconds(expected), worst: seconds(worst), launches: launches as u64, cells: runnable.len() }
 }

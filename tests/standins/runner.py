@@ -103,7 +103,10 @@ for q in queries:
         count -= 3
     if variant == "more-tokens":
         count += 1
-    t += PAUSE
+    if variant != "overlap":
+        t += PAUSE
+    elif number:
+        t -= GAP
     start = t
     line("prompt", t, query=number, tokens=len(prompt) - (variant == "short-prompt"))
     for i in range(count):
@@ -120,9 +123,12 @@ for q in queries:
     reported = count + (variant == "miscounted")
     if variant == "no-query-end" and q is queries[-1]:
         continue
-    line("query_end", t, query=number, prompt_tokens=len(prompt), generated_tokens=reported, finish=finish)
+    absent = {"reported": None} if variant == "nulls" else {}
+    line("query_end", t, query=number, prompt_tokens=len(prompt), generated_tokens=reported, finish=finish, **absent)
     if pace:
         time.sleep(pace)
+if variant == "spoiler":
+    open("weights.bin", "r+b").write(b"W")
 if variant == "error-event":
     line("error", t, kind="model", message="the weights are those of another model")
     sys.exit(0)
@@ -132,3 +138,5 @@ if variant == "half-end":
     os.write(out, b'{"v":1,"event":"end","t_')
     sys.exit(0)
 line("end", t)
+if variant == "after-end":
+    line("load_end", t)

@@ -40,7 +40,7 @@ impl Backend for Fake {
         let alpha = self.id == "alpha";
         Description {
             name: "Fake",
-            layers: false,
+            layers: alpha,
             default_unit: if alpha { Unit::Npu } else { Unit::Cpu },
             makes: if alpha { &[Quant::Fp16] } else { Quant::ALL },
         }

@@ -28,7 +28,7 @@ fn the_first_scenario_is_good() {
     assert_eq!(plan.cells.len(), 24);
     let geometry = plan.cells[0].cell.model.geometry.as_ref().expect("a geometry");
     assert_eq!((geometry.layers, geometry.hidden, geometry.vocab, geometry.seed), (Some(2), Some(128), Some(512), Some(1)));
-    let minutes = super::super::estimate(&plan, &super::super::Assumptions::default()).expected.as_secs_f64() / 60.0;
+    let minutes = super::super::estimate(&plan, &backends, &super::super::Assumptions::default()).expected.as_secs_f64() / 60.0;
     assert!((1.0..8.0).contains(&minutes), "{minutes}");
 }
 
