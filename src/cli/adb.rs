@@ -27,6 +27,9 @@ pub struct Servers {
     /// A further adb server, tcp:HOST:PORT or localfilesystem:PATH; may be given several times
     #[arg(long = "adb-server", value_name = "ADDRESS")]
     further: Vec<Address>,
+    /// How long a device that goes away during a run is waited for
+    #[arg(long, value_name = "TIME", default_value = "5m")]
+    reconnect: humantime::Duration,
 }
 
 impl Servers {
@@ -47,13 +50,18 @@ impl Servers {
         Ok(select::survey(&self.addresses()?).await)
     }
 
+    async fn reach(&self, seen: Seen) -> Result<Adb, SelectError> {
+        let options = Options { reconnect: *self.reconnect, ..Options::default() };
+        Ok(Adb::open(seen.server, &seen.listed.serial, options).await?)
+    }
+
     /// The devices that a scenario means, each asked what it is.
     pub async fn open(&self, choice: &DeviceChoice) -> anyhow::Result<Vec<Adb>> {
         let survey = self.survey().await?;
         if !choice.serial.is_empty() {
             let mut devices = Vec::new();
             for seen in survey.by_serial(&choice.serial).await.map_err(unavailable)? {
-                let adb = open(seen).await.map_err(unavailable)?;
+                let adb = self.reach(seen).await.map_err(unavailable)?;
                 let chip = chip(choice, adb.said());
                 if let Some(words) = other_chip(choice, &chip) {
                     return Err(failed(format!("{}: {words}", adb.facts().name)));
@@ -66,7 +74,7 @@ impl Servers {
         let mut others = Vec::new();
         for seen in survey.usable().map_err(unavailable)? {
             let serial = seen.listed.serial.clone();
-            match open(seen).await {
+            match self.reach(seen).await {
                 Ok(adb) => {
                     let chip = chip(choice, adb.said());
                     match other_chip(choice, &chip) {
@@ -82,10 +90,6 @@ impl Servers {
         }
         select::one(matching, choice.all).map_err(unavailable)
     }
-}
-
-async fn open(seen: Seen) -> Result<Adb, SelectError> {
-    Ok(Adb::open(seen.server, &seen.listed.serial, Options::default()).await?)
 }
 
 fn failed(message: String) -> anyhow::Error {

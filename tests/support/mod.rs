@@ -126,24 +126,26 @@ pub struct Scenario {
     pub launches: u32,
     pub timeout: &'static str,
     pub seed: u32,
+    /// What stands in `[device]`.
+    pub device: String,
 }
 impl Default for Scenario {
     fn default() -> Self {
         let command = vec!["python3".to_owned(), runner().display().to_string()];
-        Self { name: "faults", command, variants: vec!["ok"], launches: 1, timeout: "60s", seed: 1 }
+        Self { name: "faults", command, variants: vec!["ok"], launches: 1, timeout: "60s", seed: 1, device: "local = true".to_owned() }
     }
 }
 impl Scenario {
     /// Writes the scenario and its geometry into a folder.
     pub fn write(&self, dir: &Path) -> PathBuf {
-        let Self { name, command, variants, launches, timeout, seed } = self;
+        let Self { name, command, variants, launches, timeout, seed, device } = self;
         let geometry = format!(
             "name = \"tiny\"\nlayers = 1\nhidden = 8\nheads = 1\nkv-heads = 1\nhead-dim = 8\nffn = 8\nvocab = {VOCAB}\nrope-theta = 10000.0\n\
              norm-eps = 1e-5\ntied-embeddings = false\nexperts = 0\nlm-head-bits = 8\nembedding-bits = 16\nseed = 1\nbos = 0\neos = 1\npad = 2\n"
         );
         fs::write(dir.join("tiny.toml"), geometry).expect("write");
         let text = format!(
-            "name = \"{name}\"\n[device]\nlocal = true\n[models.tiny]\ncontext = 64\nchunk = 16\ngeometry = \"tiny.toml\"\n\
+            "name = \"{name}\"\n[device]\n{device}\n[models.tiny]\ncontext = 64\nchunk = 16\ngeometry = \"tiny.toml\"\n\
              [backends.standin]\ncommand = {command:?}\n\
              [matrix]\nbackend = \"standin\"\nmodel = \"tiny\"\nquant = \"fp32\"\nprompt-tokens = {PROMPT}\ngen-tokens = {GENERATED}\nvariant = {variants:?}\n\
              [measure]\nqueries = 2\nwarmup = {{ min = 1, max = 1 }}\nrepetitions = {{ min = {launches}, max = {launches} }}\n\

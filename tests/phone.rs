@@ -1,0 +1,248 @@
+//! `bench run` against the test phone, the real adbd behind the real adb server: a matrix, and everything that can happen to a cable.
+
+#[path = "device/harness.rs"]
+mod harness;
+mod support;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use harness::{Adbd, Phone};
+use serde_json::Value;
+use support::{Row, Scenario, bench, finish, journal, only_run, run, runner, table, wait_until};
+
+/// A phone, a server, and a folder with a scenario for a runner in Python.
+struct Lab {
+    phone: Phone,
+    adb: Adbd,
+    dir: tempfile::TempDir,
+}
+
+impl Lab {
+    fn start() -> Option<Self> {
+        harness::possible().then(|| {
+            let lab = Self { phone: Phone::start(), adb: Adbd::start(), dir: tempfile::tempdir().unwrap() };
+            // As it is found for a phone: static, by its triple.
+            let libexec = lab.path("libexec/x86_64-unknown-linux-musl");
+            fs::create_dir_all(&libexec).unwrap();
+            fs::copy(harness::agent(), libexec.join("bench-agent")).unwrap();
+            fs::copy(runner(), lab.path("runner.py")).unwrap();
+            lab
+        })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// A scenario of one cell a variant on this phone; `pace_ms` makes every query last that much longer.
+    fn scenario(&self, variants: &[&'static str], launches: u32, pace_ms: u32) -> PathBuf {
+        let command = ["python3", "./runner.py", "--pace", &pace_ms.to_string()].map(str::to_owned).to_vec();
+        let device = format!("serial = \"{}\"", self.phone.address);
+        Scenario { name: "phone", command, variants: variants.to_vec(), launches, device, ..Scenario::default() }.write(self.dir.path())
+    }
+
+    fn bench(&self) -> Command {
+        let mut command = bench(self.dir.path());
+        command.env("ADB_SERVER_SOCKET", self.adb.address.to_string()).env("BENCH_LIBEXEC", self.path("libexec"));
+        command
+    }
+
+    fn run(&self, scenario: &Path) -> Command {
+        let mut command = self.bench();
+        command.arg("run").arg(scenario).args(["--no-report", "--reconnect", "20s"]);
+        command
+    }
+
+    fn spawn(&self, scenario: &Path) -> Child {
+        self.run(scenario).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    fn resume(&self) -> Command {
+        let mut command = self.bench();
+        command.args(["run", "--no-report", "--reconnect", "20s", "--resume"]).arg(self.folder());
+        command
+    }
+
+    fn folder(&self) -> PathBuf {
+        only_run(&self.path("results"))
+    }
+
+    /// Waits until the runner of a launch works on the phone.
+    fn wait_for_launch(&self, number: usize) {
+        wait_until("a launch", || {
+            let Ok(entries) = fs::read_dir(self.path("results")) else { return false };
+            let begun = entries.flatten().map(|e| fs::read_to_string(e.path().join("journal.jsonl")).unwrap_or_default());
+            begun.map(|text| text.matches("launch_begin").count()).sum::<usize>() >= number
+        });
+        // The agent has it by then.
+        thread::sleep(Duration::from_millis(600));
+    }
+
+    /// What runs on the phone from its work folders: the runner and its agent.
+    fn left_running(&self) -> String {
+        let script = "for p in /proc/[0-9]*; do c=$(readlink $p/cwd); case $c in */bench/work/*) echo $p $c;; esac; done; true";
+        self.adb_shell(script)
+    }
+
+    fn adb_shell(&self, script: &str) -> String {
+        let mut command = Command::new("adb");
+        command.args(["-s", &self.phone.address, "shell", script]).env("ADB_SERVER_SOCKET", self.adb.address.to_string());
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    }
+}
+
+fn row<'a>(rows: &'a [Row], variant: &str) -> &'a Row {
+    rows.iter().find(|r| r["variant"] == variant).unwrap_or_else(|| panic!("no {variant} in {rows:?}"))
+}
+
+fn statuses(folder: &Path) -> Vec<String> {
+    table(folder, "cells.csv").iter().map(|r| r["status"].clone()).collect()
+}
+
+#[test]
+fn a_matrix_is_measured_on_the_phone() {
+    let Some(lab) = Lab::start() else { return };
+    let scenario = lab.scenario(&["ok", "crash", "exit-3"], 2, 0);
+    run(&mut lab.run(&scenario)).expect(6);
+    let folder = lab.folder();
+    let rows = table(&folder, "cells.csv");
+    let ok = row(&rows, "ok");
+    // The stand-in's clock: first token 5 ms after the prompt, then one a millisecond.
+    assert_eq!((ok["status"].as_str(), ok["ttft_ms"].as_str(), ok["decode_tok_s"].as_str()), ("ok", "5", "1000"));
+    // Programs of a PC's processor are no phone, whatever the properties say.
+    assert_eq!(
+        (ok["device"].as_str(), ok["device_class"].as_str(), ok["launches"].as_str()),
+        (lab.phone.address.as_str(), "emulator", "2")
+    );
+    assert_eq!((ok["check_count"].as_str(), ok["check_unit"].as_str()), ("confirmed", "confirmed"));
+    // The runner is a file of the scenario that was put there.
+    let bytes = fs::metadata(runner()).unwrap().len() as f64;
+    assert!((ok["runtime_mb"].parse::<f64>().unwrap() - bytes / 1e6).abs() < 1e-6, "{}", ok["runtime_mb"]);
+    let failed = row(&rows, "exit-3");
+    assert_eq!((failed["status"].as_str(), failed["failure_kind"].as_str()), ("failed", "runtime"));
+    let manifest: Value = serde_json::from_slice(&fs::read(folder.join("manifest.json")).unwrap()).unwrap();
+    let says = &manifest["device_says"];
+    assert_eq!((says["chip"]["part"].as_str(), says["chip"]["source"].as_str()), (Some("SM8650"), Some("ro.soc.model")));
+    assert_eq!((manifest["device"]["soc_model"].as_u64(), manifest["device"]["htp_arch"].as_u64()), (Some(57), Some(75)));
+    assert!(says["adb_round_trips"].as_u64().unwrap() > 10, "{says}");
+    assert_eq!(lab.left_running(), "");
+    assert_eq!(lab.adb_shell("ls /data/local/tmp/bench/work"), "");
+}
+
+#[test]
+fn a_lost_cable_costs_nothing() {
+    let Some(mut lab) = Lab::start() else { return };
+    let scenario = lab.scenario(&["ok"], 2, 1500);
+    let child = lab.spawn(&scenario);
+    lab.wait_for_launch(1);
+    lab.phone.tell("unplug");
+    thread::sleep(Duration::from_secs(2));
+    lab.phone.tell("plug");
+    // The daemon restarts without its children, as after `adb root` on a kind phone.
+    lab.wait_for_launch(2);
+    lab.phone.tell("kill");
+    finish(child).expect(0);
+    let rows = table(&lab.folder(), "cells.csv");
+    assert_eq!((rows[0]["status"].as_str(), rows[0]["launches"].as_str(), rows[0]["ttft_ms"].as_str()), ("ok", "2", "5"));
+}
+
+#[test]
+fn a_reboot_and_a_killed_process_tree_are_rows_that_say_so() {
+    let Some(mut lab) = Lab::start() else { return };
+    let scenario = lab.scenario(&["ok"], 3, 1500);
+    let child = lab.spawn(&scenario);
+    lab.wait_for_launch(1);
+    lab.phone.tell("reboot");
+    lab.wait_for_launch(2);
+    lab.phone.tell("r18");
+    finish(child).expect(0);
+    let folder = lab.folder();
+    let launches = table(&folder, "launches.csv");
+    let words: Vec<(&str, &str)> = launches.iter().map(|r| (r["status"].as_str(), r["reason"].as_str())).collect();
+    assert!(words[0].0 == "failed" && words[0].1.contains("restarted during the run"), "{words:?}");
+    assert!(words[1].0 == "failed" && words[1].1.contains("ends everything that it started"), "{words:?}");
+    assert_eq!(words[2].0, "ok");
+    assert_eq!(launches[0]["failure_kind"], "device");
+    // What the surroundings spoilt is tried again.
+    run(&mut lab.resume()).expect(0);
+    let rows = table(&folder, "cells.csv");
+    assert_eq!((rows[0]["launches"].as_str(), rows[0]["launches_failed"].as_str()), ("3", "0"));
+}
+
+#[test]
+fn a_device_that_vanishes_for_good_ends_the_run_and_keeps_what_was_measured() {
+    let Some(mut lab) = Lab::start() else { return };
+    let scenario = lab.scenario(&["ok"], 3, 800);
+    let mut command = lab.run(&scenario);
+    command.args(["--reconnect", "3s"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    lab.wait_for_launch(2);
+    lab.phone.tell("down");
+    finish(child).expect(5).says(&["the device was lost", "bench run --resume"]);
+    let folder = lab.folder();
+    assert_eq!(table(&folder, "samples.csv").iter().filter(|r| r["launch"] == "0").count(), 3);
+    lab.phone.tell("up");
+    run(&mut lab.resume()).expect(0);
+    let rows = table(&folder, "cells.csv");
+    assert_eq!((rows[0]["status"].as_str(), rows[0]["launches"].as_str()), ("ok", "3"));
+}
+
+#[test]
+fn a_full_phone_ends_the_run_and_it_goes_on_when_there_is_room() {
+    let Some(mut lab) = Lab::start() else { return };
+    let scenario = lab.scenario(&["ok"], 2, 0);
+    lab.phone.tell("full 200");
+    run(&mut lab.run(&scenario)).expect(5).says(&["full", "--resume"]);
+    lab.phone.tell("free");
+    run(&mut lab.resume()).expect(0);
+    assert_eq!(statuses(&lab.folder()), ["ok"]);
+}
+
+#[test]
+fn after_a_crash_of_the_host_the_next_contact_ends_what_is_left() {
+    let Some(lab) = Lab::start() else { return };
+    let scenario = lab.scenario(&["ok"], 1, 4000);
+    let mut child = lab.spawn(&scenario);
+    lab.wait_for_launch(1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_ne!(lab.left_running(), "", "the agent needs no host");
+    run(&mut lab.resume()).expect(0);
+    assert_eq!(lab.left_running(), "");
+    assert!(journal(&lab.folder()).iter().any(|e| e["event"] == "warning" && e["text"].as_str().unwrap().contains("earlier bench")));
+    assert_eq!(statuses(&lab.folder()), ["ok"]);
+}
+
+#[test]
+fn a_second_run_waits_and_a_cancelled_one_leaves_nothing() {
+    let Some(lab) = Lab::start() else { return };
+    let scenario = lab.scenario(&["ok"], 1, 1500);
+    let mut first = lab.spawn(&scenario);
+    lab.wait_for_launch(1);
+    // Another host shares neither the cache nor its locks.
+    let mut second = lab.run(&scenario);
+    second.env("BENCH_CACHE", lab.path("other-cache")).args(["--out", "other"]);
+    let second = second.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    thread::sleep(Duration::from_secs(1));
+    Command::new("kill").args(["-INT", &first.id().to_string()]).status().unwrap();
+    assert_eq!(first.wait().unwrap().code(), Some(130));
+    finish(second).expect(0).says(&["another computer is measuring"]);
+    assert_eq!(lab.left_running(), "");
+}
+
+#[test]
+fn a_second_run_sends_next_to_nothing() {
+    let Some(lab) = Lab::start() else { return };
+    let scenario = lab.scenario(&["ok"], 1, 0);
+    run(&mut lab.run(&scenario)).expect(0);
+    let store = |lab: &Lab| lab.adb_shell("cd /data/local/tmp/bench/store && ls -lc --full-time * | grep -v ok");
+    let before = store(&lab);
+    run(&mut lab.run(&scenario)).expect(0);
+    assert_eq!(store(&lab), before, "nothing in the store was written again");
+}
