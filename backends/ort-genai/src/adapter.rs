@@ -56,13 +56,11 @@ impl Backend for OrtGenai {
         if !device.remote {
             return Availability::Refused { reason: "model_benchmark is run on a phone or board, not on this computer".to_owned() };
         }
-        match BENCHMARK.probe(device, installed) {
-            Err(missing) => missing,
-            Ok(()) => {
-                let library = BENCHMARK.library("libonnxruntime-genai.so", device);
-                Availability::Ready { version: tool::version_of("onnxruntime-genai", installed, &library) }
-            }
+        if let Err(missing) = BENCHMARK.probe(device, installed) {
+            return missing;
         }
+        let library = BENCHMARK.library("libonnxruntime-genai.so", device);
+        Availability::Ready { version: tool::version_of("onnxruntime-genai", installed, &library) }
     }
 
     fn axis(&self, axis: Axis, value: &str) -> AxisFit {

@@ -133,6 +133,9 @@ pub fn stage(launch: &Launch<'_>, job: impl FnOnce() -> Result<Vec<u8>, Failure>
     if let Some(own) = launch.artifact.meta.get("config") {
         // Paths apart: those of this machine are nothing that the device should hear of.
         let mut own = own.clone();
+        if let Some(extensions) = own.pointer_mut("/dialog/engine/backend/extensions") {
+            *extensions = json!(EXTENSION);
+        }
         config::localise(&mut own, launch)?;
         notes.insert("config_changes".to_owned(), config::changes(&own, &config).join("; "));
     }

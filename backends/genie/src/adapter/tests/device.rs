@@ -21,7 +21,7 @@ fn bundle() -> Artifact {
         "sampler": {"version": 1, "seed": 42, "temp": 0.8, "top-k": 40, "top-p": 0.95},
         "tokenizer": {"version": 1, "path": "/home/me/tokenizer.json"},
         "engine": {"version": 1, "n-threads": 3, "backend": {"version": 1, "type": "QnnHtp", "QnnHtp": {"version": 1},
-            "extensions": "/home/me/htp_backend_ext_config.json"},
+            "extensions": "/home/me/my_ext.json"},
             "model": {"version": 1, "type": "binary", "binary": {"version": 1,
                 "ctx-bins": ["/home/me/m_part_9_of_10.bin", "/home/me/m_part_10_of_10.bin"]}}}}});
     let files = ["m_part_10_of_10.bin", "m_part_9_of_10.bin", "tokenizer.json", "htp_backend_ext_config.json"];
