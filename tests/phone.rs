@@ -54,8 +54,12 @@ impl Lab {
     }
 
     fn run(&self, scenario: &Path) -> Command {
+        self.run_waiting(scenario, "20s")
+    }
+
+    fn run_waiting(&self, scenario: &Path, reconnect: &str) -> Command {
         let mut command = self.bench();
-        command.arg("run").arg(scenario).args(["--no-report", "--reconnect", "20s"]);
+        command.arg("run").arg(scenario).args(["--no-report", "--reconnect", reconnect]);
         command
     }
 
@@ -179,9 +183,7 @@ fn a_reboot_and_a_killed_process_tree_are_rows_that_say_so() {
 fn a_device_that_vanishes_for_good_ends_the_run_and_keeps_what_was_measured() {
     let Some(mut lab) = Lab::start() else { return };
     let scenario = lab.scenario(&["ok"], 3, 800);
-    let mut command = lab.run(&scenario);
-    command.args(["--reconnect", "3s"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = lab.run_waiting(&scenario, "3s").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     lab.wait_for_launch(2);
     lab.phone.tell("down");
     finish(child).expect(5).says(&["the device was lost", "bench run --resume"]);
@@ -241,7 +243,7 @@ fn a_second_run_sends_next_to_nothing() {
     let Some(lab) = Lab::start() else { return };
     let scenario = lab.scenario(&["ok"], 1, 0);
     run(&mut lab.run(&scenario)).expect(0);
-    let store = |lab: &Lab| lab.adb_shell("cd /data/local/tmp/bench/store && ls -lc --full-time * | grep -v ok");
+    let store = |lab: &Lab| lab.adb_shell("cd /data/local/tmp/bench/store && ls -l --full-time * | grep -v ok");
     let before = store(&lab);
     run(&mut lab.run(&scenario)).expect(0);
     assert_eq!(store(&lab), before, "nothing in the store was written again");

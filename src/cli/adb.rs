@@ -12,6 +12,7 @@ use crate::{
         },
         identify,
     },
+    runtimes::Cache,
     scenario::{DeviceChoice, find_soc},
 };
 
@@ -51,7 +52,8 @@ impl Servers {
     }
 
     async fn reach(&self, seen: Seen) -> Result<Adb, SelectError> {
-        let options = Options { reconnect: *self.reconnect, ..Options::default() };
+        let digests = Cache::locate().map(|cache| cache.join("digests.jsonl"));
+        let options = Options { reconnect: *self.reconnect, digests, ..Options::default() };
         Ok(Adb::open(seen.server, &seen.listed.serial, options).await?)
     }
 
@@ -115,7 +117,8 @@ fn other_chip(choice: &DeviceChoice, chip: &Identified) -> Option<String> {
     let part = chip.part.as_deref().unwrap_or_default();
     let same = part.eq_ignore_ascii_case(&choice.soc) || find_soc(&choice.soc).is_some_and(|soc| soc.has_part(part));
     // A device that does not say what it is may be named by its serial.
-    let told = chip.source != Some(device::SCENARIO) || !choice.serial.is_empty();
+    // A code name that several chips share is told by the scenario.
+    let told = chip.source != Some(device::SCENARIO) || !chip.ambiguous.is_empty() || !choice.serial.is_empty();
     (!same || !told).then(|| {
         let says = if told { format!("its chip is {part}") } else { "it does not say its chip".to_owned() };
         format!("{says}, the scenario is for {}", choice.soc)

@@ -3,6 +3,7 @@
 use std::{
     io::{IsTerminal, Write},
     sync::Mutex,
+    time::{Duration, Instant},
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -23,6 +24,15 @@ pub struct Console {
 struct State {
     done: usize,
     total: usize,
+    sending: Option<Sending>,
+}
+
+/// A transfer of files to a device.
+struct Sending {
+    begun: Instant,
+    shown: Instant,
+    /// Bytes that were there at the begin.
+    first: u64,
 }
 
 impl Console {
@@ -50,6 +60,31 @@ impl Console {
             bar.println(text);
         } else {
             let _ = writeln!(std::io::stderr(), "{text}");
+        }
+    }
+
+    /// Files go to a device: their rate and the time left, at most twice a second on a terminal and every ten seconds elsewhere.
+    pub fn sending(&self, file: &str, sent: u64, all: u64) {
+        let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let now = Instant::now();
+        let sending = state.sending.get_or_insert(Sending { begun: now, shown: now, first: sent });
+        let every = Duration::from_millis(if self.bar.is_some() { 500 } else { 10_000 });
+        let (spent, due) = (now - sending.begun, now - sending.shown >= every);
+        if due {
+            sending.shown = now;
+            let rate = (sent - sending.first.min(sent)) as f64 / spent.as_secs_f64().max(1e-3);
+            let left = Duration::from_secs(((all - sent.min(all)) as f64 / rate.max(1.0)) as u64);
+            let gb = |bytes: u64| bytes as f64 / 1e9;
+            let left = humantime::format_duration(left);
+            let words = format!("sending {file}: {:.2} of {:.2} GB, {:.0} MB/s, {left} left", gb(sent), gb(all), rate / 1e6);
+            match (&self.bar, self.format) {
+                (Some(bar), _) => bar.set_message(printable(&words)),
+                (None, Format::Human) => self.line(&words),
+                (None, Format::Json) => {}
+            }
+        }
+        if sent >= all {
+            state.sending = None;
         }
     }
 

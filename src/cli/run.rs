@@ -3,6 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use bench_backend_api::{Backend, DeviceFacts, Installed, Need};
@@ -91,27 +92,31 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     }
     let mut jobs = Vec::new();
     let mut old = old;
-    for device in runtime.block_on(args.servers.open(&choice))? {
+    let devices = runtime.block_on(args.servers.open(&choice))?;
+    let several = devices.len() > 1;
+    for device in devices {
+        let name = &device.facts().name;
+        let console = Arc::new(if several { Console::of_device(args.format, name) } else { Console::new(args.format) });
+        device.chip().findings.iter().for_each(|finding| console.line(&format!("{name}: {finding}")));
+        let shown = console.clone();
+        let device = device.with_progress(Arc::new(move |file, sent, all| shown.sending(file, sent, all)));
         let agent = agent_for(&cache, device.facts()).map_err(unavailable)?;
         let device = device.with_agent(agent);
         let chosen = adb::chosen(device.facts(), &choice);
         let plan = wanted.plan(args, device.facts(), chosen)?;
-        jobs.push(Job::new(args, &cache, plan, device, old.take())?);
+        jobs.push((Job::new(args, &cache, plan, device, old.take())?, console));
     }
     let cancel = runtime.block_on(async { cancel() });
-    let several = jobs.len() > 1;
-    let start = |job: &Job<Adb>| {
-        let name = &job.device.facts().name;
-        let console = if several { Console::of_device(args.format, name) } else { Console::new(args.format) };
-        let _alone = alone(&cache, name, &console)?;
+    let start = |job: &Job<Adb>, console: &Console| {
+        let _alone = alone(&cache, &job.device.facts().name, console)?;
         let busy = || console.line("a bench on another computer is measuring on this device: waiting for it to end");
         runtime.block_on(job.device.lock(busy)).map_err(unavailable)?;
-        let result = runtime.block_on(job.run(&cache, &console, cancel.clone(), args));
-        finish(args, &job.folder, &console, result)
+        let result = runtime.block_on(job.run(&cache, console, cancel.clone(), args));
+        finish(args, &job.folder, console, result)
     };
     let codes: Vec<anyhow::Result<Code>> = std::thread::scope(|scope| {
         let start = &start;
-        let threads: Vec<_> = jobs.iter().map(|job| scope.spawn(move || start(job))).collect();
+        let threads: Vec<_> = jobs.iter().map(|(job, console)| scope.spawn(move || start(job, console))).collect();
         threads.into_iter().map(|t| t.join().unwrap_or_else(|_| Err(anyhow::anyhow!("a session ended by a bug")))).collect()
     });
     worst(codes)
@@ -205,6 +210,7 @@ fn cancel() -> Cancel {
             let _ = stop.send(true);
         }
         if asked_to_stop().await {
+            super::note("not waiting for the runner to end; `bench run --resume RUN` goes on where this run stopped");
             std::process::exit(Code::Interrupted as i32);
         }
         // Kept open: a closed channel would read as nobody being able to ask.
@@ -255,7 +261,9 @@ fn finish(args: &Args, folder: &Folder, console: &Console, result: Result<Outcom
     let resume = format!("bench run --resume {path}");
     let outcome = result.map_err(|e| {
         if e.disk_full() {
-            let message = format!("the disk is full: {e}\neverything measured before is kept; free some space, then `{resume}`");
+            let words = e.to_string();
+            let words = if words.contains("disk is full") { words } else { format!("the disk is full: {words}") };
+            let message = format!("{words}\neverything measured before is kept; free some space, then `{resume}`");
             return anyhow::Error::from(Failed { code: Code::Unavailable, message });
         }
         anyhow::Error::from(e)

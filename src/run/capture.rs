@@ -72,16 +72,21 @@ pub fn spec(
     }
 }
 
+/// How a step ended.
+pub fn ended(done: &Done) -> Ended {
+    Ended {
+        reason: reason(done.ended.reason).to_owned(),
+        code: done.ended.code,
+        signal: done.ended.signal,
+        message: done.ended.message.clone(),
+        window_ns: Some((done.start_ns, done.end_ns)),
+    }
+}
+
 /// Reads the captured files of a finished step.
 pub fn captured(dir: &Path, files: &[String], done: &Done) -> Captured {
     let mut captured = Captured {
-        ended: Ended {
-            reason: reason(done.ended.reason).to_owned(),
-            code: done.ended.code,
-            signal: done.ended.signal,
-            message: done.ended.message.clone(),
-            window_ns: Some((done.start_ns, done.end_ns)),
-        },
+        ended: ended(done),
         evidence: Evidence { mapped: done.mapped.clone(), device_nodes: done.device_nodes.clone() },
         ..Captured::default()
     };

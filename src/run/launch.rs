@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use bench_backend_api::{
@@ -16,6 +16,7 @@ use thiserror::Error;
 use super::{
     capture::{self, EVENTS, EVENTS_LIMIT, OUTPUT_LIMIT},
     events::Status,
+    logs,
     originals::Originals,
 };
 use crate::{
@@ -83,6 +84,7 @@ pub async fn run<D: Device>(
     }
     fs::create_dir_all(dir).map_err(FolderError::io(dir))?;
     let (mut steps, mut staged) = (Vec::new(), Staged::default());
+    let begun = SystemTime::now();
     let result = execute(device, request, dir, work_name, &cancel, (&mut steps, &mut staged)).await;
     let mut lost = false;
     let (parsed, checks, failure) = match result {
@@ -102,6 +104,10 @@ pub async fn run<D: Device>(
     };
     let mut parsed = parsed;
     parsed.warnings.extend(odd(&steps));
+    let findings = if lost { Vec::new() } else { logged(device, request, dir, begun, &steps).await };
+    parsed.warnings.extend(logs::remarks(&findings));
+    let ended = steps.last().and_then(|s| s.done.as_ref()).map(capture::ended).unwrap_or_default();
+    let failure = failure.map(|f| logs::attribute(f, &ended, &findings));
     let failure = failure.map(|mut f| {
         f.hint = request.backend.explain(&f, &request.launch).or(f.hint);
         f
@@ -127,6 +133,21 @@ pub async fn run<D: Device>(
     };
     record.save(dir)?;
     Ok(Some(Launched { record, lost }))
+}
+
+/// What the device's own log says about the launch; the log is kept beside it. A log that can't be had costs the launch nothing.
+async fn logged<D: Device>(device: &D, request: Request<'_>, dir: &Path, begun: SystemTime, steps: &[StepRecord]) -> Vec<logs::Finding> {
+    // The device's clock may be a little behind this machine's.
+    let since = begun.duration_since(UNIX_EPOCH).map_or(0, |t| t.as_secs()).saturating_sub(2);
+    let Ok(Some(text)) = device.log(since).await else { return Vec::new() };
+    let _ = fs::write(dir.join(logs::FILE), &text);
+    let Some(last) = steps.last() else { return Vec::new() };
+    let out = if steps.len() == 1 { dir.to_path_buf() } else { dir.join(&last.name) };
+    let pids: Vec<i32> =
+        fs::read_to_string(out.join("child.pid")).ok().and_then(|text| text.split_whitespace().next()?.parse().ok()).into_iter().collect();
+    let program = last.argv.first().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+    let window_ns = last.done.as_ref().map(|done| (done.start_ns, done.end_ns));
+    logs::read(&text, request.backend.knowledge(), logs::Launched { pids: &pids, program, window_ns })
 }
 
 /// What the agent saw that does not make a launch fail, and that a reader of its numbers should know.

@@ -30,7 +30,10 @@ use super::{
     stage::{Store, StoreFile},
     sync::Over,
 };
-use crate::device::{Cancel, Content, Device, DeviceError, Identified, Placed};
+use crate::{
+    device::{Cancel, Content, Device, DeviceError, Identified, Placed},
+    run::logs,
+};
 
 /// How long a step before or after a run waits for a lost device. Shorter than a run may, because nobody can call it off.
 const ABSENCE: Duration = Duration::from_secs(30);
@@ -125,6 +128,13 @@ impl Adb {
     #[must_use]
     pub fn with_agent(mut self, agent: PathBuf) -> Self {
         self.options.agent = agent;
+        self
+    }
+
+    /// Who is told about every block of a staged file.
+    #[must_use]
+    pub fn with_progress(mut self, told: OnProgress) -> Self {
+        self.options.progress = Some(told);
         self
     }
 
@@ -272,7 +282,7 @@ impl Device for Adb {
 
     fn says(&self) -> serde_json::Value {
         let server = self.remote.server().address().to_string();
-        serde_json::json!({"chip": self.chip, "facts": self.said, "adb_server": server, "adb_round_trips": self.remote.requests()})
+        serde_json::json!({"chip": self.chip, "facts": self.said, "adb_server": server, "adb_round_trips": self.remote.requests(), "adb_sent_bytes": self.remote.sent()})
     }
 
     async fn work_folder(&self, name: &str) -> Result<String, DeviceError> {
@@ -297,6 +307,12 @@ impl Device for Adb {
 
     async fn fetch(&self, folder: &str, name: &str, host: &Path, limit: u64) -> Result<bool, DeviceError> {
         Ok(self.again(|| self.fetch_file(folder, name, host, limit)).await?)
+    }
+
+    async fn log(&self, since_epoch_s: u64) -> Result<Option<String>, DeviceError> {
+        let limits = Limits { output: 3 * logs::LIMIT as u64, ..Limits::default() };
+        let said = self.remote.exec(&logs::command(since_epoch_s), limits).await?;
+        Ok(Some(String::from_utf8_lossy(&said.stdout).into_owned()))
     }
 
     async fn end_orphans(&self, _: &[PathBuf]) -> Result<Vec<String>, DeviceError> {
