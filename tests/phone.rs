@@ -189,7 +189,10 @@ fn a_device_that_vanishes_for_good_ends_the_run_and_keeps_what_was_measured() {
     finish(child).expect(5).says(&["the device was lost", "bench run --resume"]);
     let folder = lab.folder();
     assert_eq!(table(&folder, "samples.csv").iter().filter(|r| r["launch"] == "0").count(), 3);
+    run(&mut lab.resume()).expect(5).says(&["offline"]);
     lab.phone.tell("up");
+    // The server needs about ten seconds to see it.
+    wait_until("the phone's return", || lab.adb_shell("echo here") == "here\n");
     run(&mut lab.resume()).expect(0);
     let rows = table(&folder, "cells.csv");
     assert_eq!((rows[0]["status"].as_str(), rows[0]["launches"].as_str()), ("ok", "3"));
