@@ -1,5 +1,8 @@
 //! One device's session: every launch of the plan in order, recorded as it happens, resumable at any moment.
 
+mod history;
+mod manifest;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
@@ -8,10 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bench_backend_api::{Availability, Backend, Expected, Installed, Launch, Need, Pass, Unit};
-use serde_json::json;
+use bench_backend_api::{Availability, Backend, Expected, Installed, Launch, Pass, Unit};
 use thiserror::Error;
 
+use self::history::{History, count};
 use super::{
     artifacts::{ReadyCell, Workshop},
     evaluate::launch_figures,
@@ -25,12 +28,10 @@ use crate::{
         folder::{Folder, FolderError, launch_dir},
         journal::Journal,
         launches::{self, Record, Recorded},
-        manifest::{CellFacts, Manifest, ScenarioRef, Tool, host_state},
         portable::Portable,
-        schema::FORMAT_VERSION,
         tables,
     },
-    runtimes::{Cache, python},
+    runtimes::Cache,
     scenario::{Plan, Profile},
 };
 
@@ -196,15 +197,6 @@ fn again(dir: &Path) -> PathBuf {
     dir.with_file_name(format!("{name}.again"))
 }
 
-/// What earlier segments did.
-#[derive(Default)]
-struct History {
-    /// By place in the plan.
-    progress: BTreeMap<usize, Progress>,
-    /// Launches that need not be repeated.
-    done: BTreeSet<(usize, Pass, u32)>,
-}
-
 struct Session<'a, D> {
     setup: &'a Setup<'a, D>,
     recorder: &'a Recorder<'a>,
@@ -223,16 +215,6 @@ impl<D: Device> Session<'_, D> {
     fn profiles(&self, place: usize) -> bool {
         let backend = self.backend(&self.setup.plan.cells[place].cell.backend);
         self.setup.plan.measure.profile == Profile::Layers && backend.is_some_and(|b| b.describe().layers)
-    }
-
-    /// Cells that need nothing more: their repetitions are over, and so is their profiling pass. What their artifact says is known.
-    fn finished(&self, history: &History, known: &Manifest) -> BTreeSet<usize> {
-        let over = |(place, cell): (&usize, &Progress)| {
-            let profiled = cell.stop == Some("failed") || !self.profiles(*place) || history.done.contains(&(*place, Pass::Profile, 0));
-            let told = known.cells.get(&self.setup.plan.cells[*place].id).is_some_and(|facts| facts.artifact.is_some());
-            (cell.stop.is_some() && profiled && told).then_some(*place)
-        };
-        history.progress.iter().filter_map(over).collect()
     }
 
     /// Makes what the cells need that are not finished; by place in the plan.
@@ -282,54 +264,6 @@ impl<D: Device> Session<'_, D> {
             }
         }
         ready
-    }
-
-    fn manifest(&self, ready: &BTreeMap<usize, ReadyCell>) -> Result<Manifest, RunError> {
-        let setup = self.setup;
-        let facts = setup.device.facts();
-        let used: BTreeSet<&str> = setup.plan.cells.iter().map(|c| c.cell.backend.as_str()).collect();
-        let probed = used.iter().filter_map(|id| Some(((*id).to_owned(), self.backend(id)?.probe(facts, setup.installed))));
-        let cells = setup.plan.cells.iter().enumerate().filter_map(|(place, planned)| {
-            let artifact = ready.get(&place);
-            let meta = artifact.and_then(|r| r.artifact.meta.as_object());
-            let facts_of = meta.into_iter().flatten().filter_map(|(k, v)| Some((k.clone(), v.as_f64()?))).collect();
-            let device_class = self.backend(&planned.cell.backend)?.device_class(&planned.cell, facts);
-            Some((planned.id.clone(), CellFacts { device_class, artifact: artifact.and_then(|r| r.key.clone()), facts: facts_of }))
-        });
-        let mut manifest = Manifest {
-            format_version: FORMAT_VERSION,
-            run: setup.folder.id(),
-            tool: Tool { version: env!("CARGO_PKG_VERSION").to_owned() },
-            scenario: ScenarioRef { name: setup.plan.name.clone(), sha256: setup.plan.scenario_sha256.clone() },
-            started_utc: crate::utc_now(),
-            finished_utc: None,
-            device: facts.clone(),
-            device_says: setup.device.says(),
-            runtimes: probed.collect(),
-            cells: cells.collect(),
-            python_lock: python::lock_hash(),
-            programs: programs(setup.installed, setup.plan),
-            host: host_state(),
-            seed: setup.plan.seed,
-            segments: vec![crate::utc_now()],
-            warnings: Vec::new(),
-        };
-        if setup.folder.path.join("manifest.json").is_file() {
-            let old = Manifest::read(&setup.folder.path)?;
-            let changed = differences(&old, &manifest);
-            if !changed.is_empty() {
-                return Err(RunError::Changed(changed.join("; ")));
-            }
-            for (cell, facts) in &mut manifest.cells {
-                // What was not made again is as it was.
-                if let Some(before) = old.cells.get(cell).filter(|_| facts.artifact.is_none()) {
-                    facts.clone_from(before);
-                }
-            }
-            manifest.started_utc = old.started_utc;
-            manifest.segments = old.segments.into_iter().chain(manifest.segments).collect();
-        }
-        Ok(manifest)
     }
 
     async fn measure(&mut self, ready: &BTreeMap<usize, ReadyCell>, history: History, measured: &BTreeSet<usize>) -> Result<(), RunError> {
@@ -392,24 +326,6 @@ impl<D: Device> Session<'_, D> {
         }
         let spent = || budget.is_some_and(|b| started.elapsed() >= b);
         self.profile(ready, &progress, &done, spent).await
-    }
-
-    /// Counts the launches that an earlier segment recorded, and says which need not be repeated.
-    fn replay(&self, before: &Recorded) -> History {
-        let mut history = History::default();
-        for (_, record) in &before.launches {
-            let kind = record.failure.as_ref().map(|f| f.kind);
-            let again = match kind {
-                None => false,
-                Some(kind) => kind.is_surroundings() || self.setup.retry_failed,
-            };
-            let Some(place) = self.setup.plan.cells.iter().position(|c| c.id == record.cell).filter(|_| !again) else { continue };
-            history.done.insert((place, record.pass, record.launch));
-            if record.pass == Pass::Measure {
-                count(history.progress.entry(place).or_default(), record, self.setup.plan);
-            }
-        }
-        history
     }
 
     fn stop_all(&self, progress: &mut BTreeMap<usize, Progress>, why: &'static str) {
@@ -525,58 +441,4 @@ impl<D: Device> Session<'_, D> {
         });
         Ok(Some(Launched { record, lost }))
     }
-}
-
-/// Adds a launch to a cell's progress.
-fn count(cell: &mut Progress, record: &Record, plan: &Plan) {
-    cell.launches += 1;
-    match (record.status, record.failure.as_ref().map(|f| f.kind)) {
-        (Status::Ok, _) => {
-            if let Some(planned) = plan.cells.iter().find(|c| c.id == record.cell) {
-                let figures = launch_figures(&record.parsed, planned.cell.workload, plan.measure.warmup);
-                cell.ttft_ms.extend(figures.ttft_ms);
-                cell.decode_tok_s.extend(figures.decode_tok_s);
-            }
-            cell.decide(&plan.measure);
-        }
-        (_, Some(kind)) if kind.is_surroundings() => cell.decide(&plan.measure),
-        // What failed for its own reasons would fail again: its time belongs to the other cells.
-        _ => cell.stop = Some("failed"),
-    }
-}
-
-/// Hashes of the programs that a measurement runs through: a rebuilt runner or an edited script is another thing to measure.
-fn programs(installed: &Installed, plan: &Plan) -> BTreeMap<String, String> {
-    let ours = installed.0.iter().filter_map(|(need, found)| match need {
-        Need::Runner { .. } | Need::Program { .. } => Some(PathBuf::from(&found.path)),
-        _ => None,
-    });
-    let words = plan.commands.iter().flat_map(|c| c.command.iter().skip(1)).map(PathBuf::from);
-    let hashed =
-        ours.chain(words).filter_map(|path| Some((path.file_name()?.display().to_string(), python::short_hash(&[&fs::read(&path).ok()?]))));
-    hashed.collect()
-}
-
-/// What is no longer as it was when the run began, in words.
-fn differences(old: &Manifest, new: &Manifest) -> Vec<String> {
-    let pairs = [
-        ("the scenario", json!(old.scenario.sha256), json!(new.scenario.sha256)),
-        ("the device", json!(old.device), json!(new.device)),
-        ("the runtimes", json!(old.runtimes), json!(new.runtimes)),
-        ("the lock of the Python environment", json!(old.python_lock), json!(new.python_lock)),
-        ("bench", json!(old.tool.version), json!(new.tool.version)),
-        ("a program in the measured path", json!(old.programs), json!(new.programs)),
-    ];
-    let mut changed: Vec<String> = pairs
-        .into_iter()
-        .filter(|(_, before, now)| before != now)
-        .map(|(what, before, now)| format!("{what} changed from {before} to {now}"))
-        .collect();
-    for (cell, facts) in &old.cells {
-        let now = new.cells.get(cell);
-        if facts.artifact.is_some() && now.is_some_and(|n| n.artifact.is_some() && n.artifact != facts.artifact) {
-            changed.push(format!("the artifact of {cell} changed"));
-        }
-    }
-    changed
 }

@@ -1,0 +1,109 @@
+//! The manifest of a segment, and what makes a resume impossible.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::PathBuf,
+};
+
+use bench_backend_api::{Installed, Need};
+use serde_json::json;
+
+use super::{RunError, Session};
+use crate::{
+    device::Device,
+    results::{
+        manifest::{CellFacts, Manifest, ScenarioRef, Tool, host_state},
+        schema::FORMAT_VERSION,
+    },
+    run::artifacts::ReadyCell,
+    runtimes::python,
+    scenario::Plan,
+};
+
+impl<D: Device> Session<'_, D> {
+    /// What is run on what, the cells as far as they are ready. An error if an earlier segment ran something else.
+    pub(super) fn manifest(&self, ready: &BTreeMap<usize, ReadyCell>) -> Result<Manifest, RunError> {
+        let setup = self.setup;
+        let facts = setup.device.facts();
+        let used: BTreeSet<&str> = setup.plan.cells.iter().map(|c| c.cell.backend.as_str()).collect();
+        let probed = used.iter().filter_map(|id| Some(((*id).to_owned(), self.backend(id)?.probe(facts, setup.installed))));
+        let cells = setup.plan.cells.iter().enumerate().filter_map(|(place, planned)| {
+            let artifact = ready.get(&place);
+            let meta = artifact.and_then(|r| r.artifact.meta.as_object());
+            let facts_of = meta.into_iter().flatten().filter_map(|(k, v)| Some((k.clone(), v.as_f64()?))).collect();
+            let device_class = self.backend(&planned.cell.backend)?.device_class(&planned.cell, facts);
+            Some((planned.id.clone(), CellFacts { device_class, artifact: artifact.and_then(|r| r.key.clone()), facts: facts_of }))
+        });
+        let mut manifest = Manifest {
+            format_version: FORMAT_VERSION,
+            run: setup.folder.id(),
+            tool: Tool { version: env!("CARGO_PKG_VERSION").to_owned() },
+            scenario: ScenarioRef { name: setup.plan.name.clone(), sha256: setup.plan.scenario_sha256.clone() },
+            started_utc: crate::utc_now(),
+            finished_utc: None,
+            device: facts.clone(),
+            device_says: setup.device.says(),
+            runtimes: probed.collect(),
+            cells: cells.collect(),
+            python_lock: python::lock_hash(),
+            programs: programs(setup.installed, setup.plan),
+            host: host_state(),
+            seed: setup.plan.seed,
+            segments: vec![crate::utc_now()],
+            warnings: Vec::new(),
+        };
+        if setup.folder.path.join("manifest.json").is_file() {
+            let old = Manifest::read(&setup.folder.path)?;
+            let changed = differences(&old, &manifest);
+            if !changed.is_empty() {
+                return Err(RunError::Changed(changed.join("; ")));
+            }
+            for (cell, facts) in &mut manifest.cells {
+                // What was not made again is as it was.
+                if let Some(before) = old.cells.get(cell).filter(|_| facts.artifact.is_none()) {
+                    facts.clone_from(before);
+                }
+            }
+            manifest.started_utc = old.started_utc;
+            manifest.segments = old.segments.into_iter().chain(manifest.segments).collect();
+        }
+        Ok(manifest)
+    }
+}
+
+/// Hashes of the programs that a measurement runs through: a rebuilt runner or an edited script is another thing to measure.
+fn programs(installed: &Installed, plan: &Plan) -> BTreeMap<String, String> {
+    let ours = installed.0.iter().filter_map(|(need, found)| match need {
+        Need::Runner { .. } | Need::Program { .. } => Some(PathBuf::from(&found.path)),
+        _ => None,
+    });
+    let words = plan.commands.iter().flat_map(|c| c.command.iter().skip(1)).map(PathBuf::from);
+    let hashed =
+        ours.chain(words).filter_map(|path| Some((path.file_name()?.display().to_string(), python::short_hash(&[&fs::read(&path).ok()?]))));
+    hashed.collect()
+}
+
+/// What is no longer as it was when the run began, in words.
+fn differences(old: &Manifest, new: &Manifest) -> Vec<String> {
+    let pairs = [
+        ("the scenario", json!(old.scenario.sha256), json!(new.scenario.sha256)),
+        ("the device", json!(old.device), json!(new.device)),
+        ("the runtimes", json!(old.runtimes), json!(new.runtimes)),
+        ("the lock of the Python environment", json!(old.python_lock), json!(new.python_lock)),
+        ("bench", json!(old.tool.version), json!(new.tool.version)),
+        ("a program in the measured path", json!(old.programs), json!(new.programs)),
+    ];
+    let mut changed: Vec<String> = pairs
+        .into_iter()
+        .filter(|(_, before, now)| before != now)
+        .map(|(what, before, now)| format!("{what} changed from {before} to {now}"))
+        .collect();
+    for (cell, facts) in &old.cells {
+        let now = new.cells.get(cell);
+        if facts.artifact.is_some() && now.is_some_and(|n| n.artifact.is_some() && n.artifact != facts.artifact) {
+            changed.push(format!("the artifact of {cell} changed"));
+        }
+    }
+    changed
+}
