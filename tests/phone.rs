@@ -135,6 +135,11 @@ fn a_matrix_is_measured_on_the_phone() {
     assert_eq!((says["chip"]["part"].as_str(), says["chip"]["source"].as_str()), (Some("SM8650"), Some("ro.soc.model")));
     assert_eq!((manifest["device"]["soc_model"].as_u64(), manifest["device"]["htp_arch"].as_u64()), (Some(57), Some(75)));
     assert!(says["adb_round_trips"].as_u64().unwrap() > 10, "{says}");
+    // Counted by the launch, and in the middle of all launches.
+    let launches = table(&folder, "launches.csv");
+    let trips: Vec<f64> = launches.iter().map(|r| r["adb_round_trips"].parse().unwrap()).collect();
+    let median = says["adb_round_trips_per_launch"].as_f64().unwrap();
+    assert!(trips.len() == 5 && trips.iter().any(|n| *n <= median) && trips.iter().any(|n| *n >= median), "{trips:?} {median}");
     assert_eq!(lab.left_running(), "");
     assert_eq!(lab.adb_shell("ls /data/local/tmp/bench/work"), "");
 }

@@ -93,6 +93,10 @@ pub trait Device: Send + Sync {
     fn says(&self) -> serde_json::Value {
         serde_json::Value::Null
     }
+    /// Requests made to it so far; 0 where there is no way to go.
+    fn round_trips(&self) -> u64 {
+        0
+    }
     /// Makes an empty work folder of this name and returns its path on the device.
     fn work_folder(&self, name: &str) -> impl Future<Output = Result<String, DeviceError>> + Send;
     /// Puts files into a work folder.

@@ -44,6 +44,9 @@ pub struct Record {
     /// Bytes of the files in its work folder.
     #[serde(default)]
     pub staged: Staged,
+    /// Requests made to the device; 0 on this machine.
+    #[serde(default)]
+    pub round_trips: u64,
 }
 
 /// Bytes of the files that a launch had in its work folder, by what they are.

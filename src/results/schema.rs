@@ -163,6 +163,7 @@ pub const LAUNCHES: Table = Table {
         c("peak_mem_mb", Float, true, "see cells.csv"),
         c("vm_hwm_mb", Float, true, "see cells.csv"),
         c("cpu_s", Float, true, "see cells.csv"),
+        c("adb_round_trips", Int, true, "requests made to the device over ADB, staging and fetching included; empty on this machine"),
         c("wall_ms", Float, true, "from spawn to reaping, as the agent saw it; empty without its evidence"),
         c("exit_code", Int, true, "exit status of the runner"),
         c("signal", Int, true, "signal that ended the runner"),

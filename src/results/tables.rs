@@ -254,6 +254,7 @@ impl Context<'_> {
         let m = launch_metrics(&record.parsed, done());
         row.number("load_ms", m.load_ms).set("load_state", "unknown").number("peak_mem_mb", m.peak_mem_mb);
         row.number("vm_hwm_mb", m.vm_hwm_mb).number("cpu_s", m.cpu_s);
+        row.maybe("adb_round_trips", Some(record.round_trips).filter(|n| *n > 0));
         row.number("wall_ms", done().map(|d| d.end_ns.saturating_sub(d.start_ns) as f64 / 1e6).reduce(|a, b| a + b));
         if let Some(last) = done().next_back() {
             row.maybe("exit_code", last.ended.code).maybe("signal", last.ended.signal);

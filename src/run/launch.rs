@@ -84,7 +84,7 @@ pub async fn run<D: Device>(
     }
     fs::create_dir_all(dir).map_err(FolderError::io(dir))?;
     let (mut steps, mut staged) = (Vec::new(), Staged::default());
-    let begun = SystemTime::now();
+    let (begun, trips) = (SystemTime::now(), device.round_trips());
     let result = execute(device, request, dir, work_name, &cancel, (&mut steps, &mut staged)).await;
     let mut lost = false;
     let (parsed, checks, failure) = match result {
@@ -130,6 +130,7 @@ pub async fn run<D: Device>(
         parsed,
         steps,
         staged,
+        round_trips: device.round_trips() - trips,
     };
     record.save(dir)?;
     Ok(Some(Launched { record, lost }))

@@ -33,6 +33,7 @@ use crate::{
     },
     runtimes::Cache,
     scenario::{Plan, Profile},
+    stats,
 };
 
 /// What a session needs.
@@ -181,6 +182,11 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
     let places = Portable::new(&run);
     manifest.warnings = recorded.warnings.iter().map(|w| places.text(w)).collect();
     manifest.device_says = setup.device.says();
+    let mut trips: Vec<f64> = recorded.launches.iter().map(|(_, r)| r.round_trips as f64).collect();
+    trips.retain(|n| *n > 0.0);
+    if let (Some(median), Some(says)) = (stats::median(&trips), manifest.device_says.as_object_mut()) {
+        says.insert("adb_round_trips_per_launch".to_owned(), median.into());
+    }
     if !outcome.interrupted && outcome.lost.is_none() {
         manifest.finished_utc = Some(crate::utc_now());
         let Outcome { ok, failed, skipped, unverified, .. } = outcome;

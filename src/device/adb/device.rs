@@ -280,6 +280,10 @@ impl Device for Adb {
         &self.facts
     }
 
+    fn round_trips(&self) -> u64 {
+        self.remote.requests()
+    }
+
     fn says(&self) -> serde_json::Value {
         let server = self.remote.server().address().to_string();
         serde_json::json!({"chip": self.chip, "facts": self.said, "adb_server": server, "adb_round_trips": self.remote.requests(), "adb_sent_bytes": self.remote.sent()})

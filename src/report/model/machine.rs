@@ -56,6 +56,7 @@ pub fn facts(manifest: &Value, run: &str) -> Vec<Fact> {
         }
         push("Kernel", part("kernel"));
     }
+    phone(at(manifest, &["device_says", "facts"]), &mut push);
     let scenario_file = field(&["scenario", "path"]);
     let hash = field(&["scenario", "sha256"]).map(|hash| format!("SHA-256 {}…", hash.chars().take(12).collect::<String>()));
     push("Scenario", join(&[scenario_file, hash]));
@@ -65,6 +66,31 @@ pub fn facts(manifest: &Value, run: &str) -> Vec<Fact> {
     push("Tool", tool(manifest));
     push("Seed", field(&["seed"]));
     facts
+}
+
+/// What a phone or board said about itself when the run ended; nothing for this machine.
+fn phone(says: &Value, push: &mut impl FnMut(&str, Option<String>)) {
+    if !says.is_object() {
+        return;
+    }
+    let field = |path: &[&str]| text(at(says, path));
+    let with = |path: &[&str], unit: &str| field(path).map(|value| format!("{value} {unit}"));
+    push("Model", join(&[field(&["manufacturer"]), field(&["model"])]));
+    let android = field(&["android"]).map(|v| format!("Android {v}"));
+    push("Build", join(&[android, field(&["build"]), field(&["selinux"]).map(|s| format!("SELinux {s}"))]));
+    push(
+        "Battery",
+        join(&[with(&["battery", "level_percent"], "%"), field(&["battery", "status"]), with(&["battery", "temperature_c"], "°C")]),
+    );
+    push("Thermal status", field(&["thermal"]));
+    let governors = at(says, &["cpu"]).as_array().into_iter().flatten().filter_map(|policy| text(at(policy, &["governor"])));
+    let governors: std::collections::BTreeSet<String> = governors.collect();
+    push("CPU governor", join(&governors.into_iter().map(Some).collect::<Vec<_>>()));
+    let launch = |key: &str| field(&["launch", key]);
+    push(
+        "Started from",
+        join(&[launch("context"), launch("cpuset").map(|c| format!("cpuset {c}")), launch("nice").map(|n| format!("nice {n}"))]),
+    );
 }
 
 /// Name and version of the program that measured.
