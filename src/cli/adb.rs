@@ -98,6 +98,7 @@ fn failed(message: String) -> anyhow::Error {
     Failed { code: Code::Unavailable, message }.into()
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is what map_err gives")]
 fn unavailable(error: SelectError) -> anyhow::Error {
     failed(error.to_string())
 }

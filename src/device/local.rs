@@ -167,7 +167,9 @@ impl Device for Local {
     }
 
     async fn end_orphans(&self, launches: &[PathBuf]) -> Result<Vec<String>, DeviceError> {
-        launches.iter().for_each(|dir| end_orphan(dir));
+        for dir in launches {
+            end_orphan(dir);
+        }
         Ok(Vec::new())
     }
 }

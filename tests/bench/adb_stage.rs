@@ -7,7 +7,7 @@
 mod harness;
 mod shared;
 
-use std::{fs::File, io, path::Path, process::Command, time::Instant};
+use std::{fmt::Write as _, fs::File, io, path::Path, process::Command, time::Instant};
 
 use bench::device::adb::stage::{Store, StoreFile};
 use harness::Lab;
@@ -28,7 +28,7 @@ async fn main() -> io::Result<()> {
         let size = total / FILES + i;
         File::create(&file.host)?.set_len(size)?;
         let name = sha256sum(&file.host);
-        planted += &format!("truncate -s {size} {name} && stat -c '%s %Y' {name} > {name}.ok || exit 1\n");
+        let _ = writeln!(planted, "truncate -s {size} {name} && stat -c '%s %Y' {name} > {name}.ok || exit 1");
     }
     lab.remote().sh("planting the models", &planted).await.expect("the phone");
     let cache = lab.file("digests.jsonl");

@@ -1,4 +1,4 @@
-use bench_backend_api::Need;
+use bench_backend_api::{Installed, Need};
 
 use super::*;
 use crate::runtimes::find;
@@ -27,11 +27,11 @@ fn programs_for_a_phone_are_those_of_its_triple() {
     assert!(agent_for(&cache, &phone).unwrap().ends_with("built/aarch64-unknown-linux-musl/bench-agent"));
 
     let runner = Need::Runner { name: "bench-some-runner".to_owned() };
-    assert_eq!(find(&cache, &phone, [runner.clone()]), Default::default());
+    assert_eq!(find(&cache, &phone, [runner.clone()]), Installed::default());
     put(&dir.path().join("runtimes/built/aarch64-linux-android/bench-some-runner"), b"");
     assert!(find(&cache, &phone, [runner.clone()]).path(&runner).ends_with("built/aarch64-linux-android/bench-some-runner"));
     // A board with Linux is another target than a phone.
-    assert_eq!(find(&cache, &device("linux", "aarch64", true), [runner]), Default::default());
+    assert_eq!(find(&cache, &device("linux", "aarch64", true), [runner]), Installed::default());
 }
 
 #[test]
