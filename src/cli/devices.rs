@@ -130,8 +130,7 @@ async fn open(seen: &Seen) -> Result<Box<Adb>, Unusable> {
     if let Some(remedy) = seen.listed.state.remedy() {
         return Err(Unusable { reason: seen.listed.state.to_string(), remedy: remedy.to_owned() });
     }
-    let options = Options { digests: None, ..Options::default() };
-    let opened = tokio::time::timeout(LIMIT, Adb::open(seen.server.clone(), &seen.listed.serial, options)).await;
+    let opened = tokio::time::timeout(LIMIT, Adb::open(seen.server.clone(), &seen.listed.serial, Options::default())).await;
     let reason = match opened {
         Ok(Ok(device)) => {
             let chip = adb::chip(&DeviceChoice::default(), device.said());

@@ -21,7 +21,7 @@ use crate::{
     runtimes::{Cache, agent_for},
     scenario::{DeviceChoice, Scenario},
 };
-use gather::Target;
+use gather::{Target, Wanted};
 
 /// Checks everything that a run will need, on this computer and on the devices
 #[derive(Debug, clap::Args)]
@@ -85,10 +85,10 @@ async fn findings(cache: &Cache, args: &Args, scenario: Option<&Scenario>) -> an
     let all = registry::with(&own);
     let named = |backend: &&&dyn Backend| scenario.is_none_or(|s| s.matrix.backend.iter().any(|id| id == backend.id()));
     let wanted: Vec<&dyn Backend> = all.iter().filter(named).copied().collect();
-    let profile = scenario.is_some_and(|s| s.matrix.axes.contains_key(&Axis::PerfProfile));
+    let asked = Wanted { by_name: scenario.is_some(), profile: scenario.is_some_and(|s| s.matrix.axes.contains_key(&Axis::PerfProfile)) };
     for target in &targets {
         findings.extend(gather::phone(cache, target));
-        let installed = gather::backends(cache, target, &wanted, profile);
+        let installed = gather::backends(cache, target, &wanted, asked);
         findings.extend(gather::engines(&installed));
         if let Some(scenario) = scenario {
             findings.extend(gather::cells(scenario, target, &all, &installed));

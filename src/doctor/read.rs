@@ -73,6 +73,11 @@ pub fn libraries(installed: &Installed) -> Vec<Library> {
         .collect()
 }
 
+/// Whether a file is a context binary, by its name.
+pub fn is_binary(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|e| e.eq_ignore_ascii_case("bin"))
+}
+
 /// Size of a file in bytes; 0 when it is not there.
 pub fn size(path: &Path) -> u64 {
     path.metadata().map_or(0, |m| m.len())

@@ -40,13 +40,20 @@ const SETTLE: Duration = Duration::from_secs(15);
 /// The command could not be started, for a reason that has nothing to do with the cable.
 pub async fn survives(device: &Adb, folder: &Path, patience: Patience, say: &(dyn Fn(&str) + Sync)) -> Result<Said, DeviceError> {
     let work = device.work_folder("doctor-unplug").await?;
-    let seconds = (patience.vanish + patience.come_back + SETTLE).as_secs() + 60;
+    let said = tried(device, &spec(device, &work, folder, patience), patience, say).await;
+    device.remove(&work).await;
+    said
+}
+
+/// A command that does nothing for longer than the test may take.
+fn spec(device: &Adb, work: &str, folder: &Path, patience: Patience) -> Spec {
+    let seconds = (patience.vanish + patience.come_back + 3 * SETTLE).as_secs();
     let shell = if device.said().android.is_some() { "/system/bin/sh" } else { "/bin/sh" };
-    let spec = Spec {
+    Spec {
         v: 1,
         argv: vec![shell.to_owned(), "-c".to_owned(), format!("sleep {seconds}")],
         env: BTreeMap::from([("PATH".to_owned(), "/system/bin:/usr/bin:/bin".to_owned())]),
-        cwd: work.clone(),
+        cwd: work.to_owned(),
         stdin: None,
         out_dir: folder.display().to_string(),
         timeout_ms: (seconds + 60) * 1000,
@@ -55,38 +62,32 @@ pub async fn survives(device: &Adb, folder: &Path, patience: Patience, say: &(dy
         max_output_bytes: 1 << 16,
         watch: Vec::new(),
         phase_file: None,
-    };
+    }
+}
+
+async fn tried(device: &Adb, spec: &Spec, patience: Patience, say: &(dyn Fn(&str) + Sync)) -> Result<Said, DeviceError> {
     let (stop, cancel) = watch::channel(false);
-    let said = {
-        let run = device.run(&spec, cancel);
-        tokio::pin!(run);
-        // What ends the run before its time tells by itself.
-        let said = tokio::select! {
-            ended = &mut run => return early(ended.map(|_| ())),
-            said = cable(device, patience, say) => said,
-        };
-        match said {
-            Some(said) => {
-                let _ = stop.send(true);
-                let _ = timeout(SETTLE, &mut run).await;
-                said
-            }
-            None => match timeout(SETTLE, &mut run).await {
-                Ok(ended) => return early(ended.map(|_| ())),
-                // It still runs, and its agent answers.
-                Err(_) => {
-                    let _ = stop.send(true);
-                    match timeout(SETTLE, &mut run).await {
-                        Ok(Ok(_)) => Said::ok("the agent and its command went on while the cable was out"),
-                        Ok(Err(e)) => return early(Err(e)),
-                        Err(_) => Said::note("the device came back, and did not tell in time whether the agent lives"),
-                    }
-                }
-            },
-        }
+    let run = device.run(spec, cancel);
+    tokio::pin!(run);
+    // A run that ends before its time tells by itself.
+    let not_done = tokio::select! {
+        ended = &mut run => return early(ended.map(|_| ())),
+        words = cable(device, patience, say) => words,
     };
-    device.remove(&work).await;
-    Ok(said)
+    if not_done.is_none()
+        && let Ok(ended) = timeout(SETTLE, &mut run).await
+    {
+        return early(ended.map(|_| ()));
+    }
+    // It still runs. That its agent carries out a request shows that it lives.
+    let _ = stop.send(true);
+    let ended = timeout(SETTLE, &mut run).await;
+    match (not_done, ended) {
+        (Some(words), _) => Ok(Said::note(words)),
+        (None, Ok(Ok(_))) => Ok(Said::ok("the agent and its command went on while the cable was out")),
+        (None, Ok(Err(e))) => early(Err(e)),
+        (None, Err(_)) => Ok(Said::note("the device came back, and did not tell in time whether the agent lives")),
+    }
 }
 
 /// The run ended although nobody wanted it to.
@@ -101,15 +102,15 @@ fn early(ended: Result<(), DeviceError>) -> Result<Said, DeviceError> {
     }
 }
 
-/// Waits for the device to go and to come back; words if the user did not do it.
-async fn cable(device: &Adb, patience: Patience, say: &(dyn Fn(&str) + Sync)) -> Option<Said> {
+/// Waits for the device to go and to come back; words if it did not.
+async fn cable(device: &Adb, patience: Patience, say: &(dyn Fn(&str) + Sync)) -> Option<String> {
     say("unplug the device now (over Wi-Fi: switch its Wi-Fi off)");
     if !until(device, false, patience.vanish).await {
-        return Some(Said::note(format!("the device was not unplugged within {} s: nothing was learnt", patience.vanish.as_secs())));
+        return Some(format!("the device was not unplugged within {} s: nothing was learnt", patience.vanish.as_secs()));
     }
     say("it is gone; plug it in again");
     if !until(device, true, patience.come_back).await {
-        return Some(Said::note(format!("the device did not come back within {} s: nothing was learnt", patience.come_back.as_secs())));
+        return Some(format!("the device did not come back within {} s: nothing was learnt", patience.come_back.as_secs()));
     }
     say("it is back; looking for the agent");
     None

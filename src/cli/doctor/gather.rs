@@ -97,8 +97,17 @@ pub struct Installation {
     engine: Engine,
 }
 
+/// What is wanted of backends.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    /// A scenario names them: then the lines to build one are worth their length.
+    pub by_name: bool,
+    /// A performance profile is asked for.
+    pub profile: bool,
+}
+
 /// Every backend on a target.
-pub fn backends(cache: &Cache, target: &Target, backends: &[&dyn Backend], profile: bool) -> BTreeMap<String, Installation> {
+pub fn backends(cache: &Cache, target: &Target, backends: &[&dyn Backend], asked: Wanted) -> BTreeMap<String, Installation> {
     let one = |backend: &&dyn Backend| {
         let needs = backend.needs(&target.facts);
         let installed = runtimes::find(cache, &target.facts, needs.clone());
@@ -110,8 +119,8 @@ pub fn backends(cache: &Cache, target: &Target, backends: &[&dyn Backend], profi
             availability: backend.probe(&target.facts, &installed),
             libraries: read::libraries(&installed),
             missing,
-            profile,
-            guide: registry::build_guide(&id, &target.facts).filter(|_| target.facts.remote),
+            profile: asked.profile,
+            guide: registry::build_guide(&id, &target.facts).filter(|_| target.facts.remote && asked.by_name),
         };
         (id, Installation { installed, engine })
     };
@@ -124,8 +133,11 @@ pub fn engines(all: &BTreeMap<String, Installation>) -> Vec<Finding> {
     all.values().flat_map(one).collect()
 }
 
+/// By backend and folder: the configuration, the files, and a cell that they are for.
+type Artifacts<'a> = BTreeMap<(&'a str, &'a str), (&'a Option<String>, BTreeSet<&'a String>, &'a PlannedCell)>;
+
 /// The files that the cells of a plan need, each folder once for each backend.
-fn artifacts(plan: &Plan) -> BTreeMap<(&str, &str), (&Option<String>, BTreeSet<&String>, &PlannedCell)> {
+fn artifacts(plan: &Plan) -> Artifacts<'_> {
     let mut all = BTreeMap::new();
     for planned in &plan.cells {
         let Some(ArtifactSource::Files { root, config, files }) = &planned.source else { continue };
@@ -143,7 +155,7 @@ pub fn cells(scenario: &Scenario, target: &Target, backends: &[&dyn Backend], al
     for ((id, root), (config, files, _)) in &artifacts {
         let root = Path::new(root);
         let runtime = all.get(*id).and_then(|i| build_of(&i.engine.libraries));
-        let binaries = files.iter().filter(|f| f.ends_with(".bin")).map(|f| read::binary(root, f)).collect();
+        let binaries = files.iter().filter(|f| read::is_binary(f)).map(|f| read::binary(root, f)).collect();
         let config_path = config.as_ref().map(|c| root.join(c));
         let bundle = Bundle {
             backend: (*id).to_owned(),
@@ -199,8 +211,6 @@ fn cores(target: &Target) -> Cores {
     }
 }
 
-type Artifacts<'a> = BTreeMap<(&'a str, &'a str), (&'a Option<String>, BTreeSet<&'a String>, &'a PlannedCell)>;
-
 /// Each model that some cell could measure, with its largest artifact.
 fn models(plan: &Plan, artifacts: &Artifacts<'_>) -> Vec<Model> {
     let mut models: BTreeMap<&str, Model> = BTreeMap::new();
@@ -238,9 +248,9 @@ fn send_bytes(artifacts: &Artifacts<'_>, all: &BTreeMap<String, Installation>) -
 pub fn warnings(scenario: &Scenario) -> Vec<Finding> {
     let one = |problem: &crate::scenario::Problem| Finding {
         check: "scenario",
-        place: problem.place(),
+        place: problem.file.clone(),
         severity: Severity::Warning,
-        what: problem.message.clone(),
+        what: problem.line.map_or_else(String::new, |line| format!("line {line}: ")) + &problem.message,
         why: "cells without their files are skipped",
         fix: problem.help.clone(),
     };

@@ -34,9 +34,13 @@ pub fn human(findings: &[Finding]) -> String {
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     lines.push(match (errors, warnings) {
         (0, 0) => "everything is as it should be".to_owned(),
-        _ => format!("{errors} errors, {warnings} warnings"),
+        _ => format!("{}, {}", number(errors, "error"), number(warnings, "warning")),
     });
     lines.iter().map(|line| line.clone() + "\n").collect()
+}
+
+fn number(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 fn told(finding: &Finding) -> Vec<String> {
@@ -68,7 +72,7 @@ mod tests {
             finding("R5\u{1b}[2J", Severity::Ok, "fine"),
             finding("host", Severity::Note, "so"),
         ];
-        let expected = "host\n  note     x: so\n\nR5 [2J\n  ok       x: fine\n  error    x: gone  ok\n           why: it matters\n           do:  adb kill-server\n                adb start-server\n\n1 errors, 0 warnings\n";
+        let expected = "host\n  note     x: so\n\nR5 [2J\n  ok       x: fine\n  error    x: gone  ok\n           why: it matters\n           do:  adb kill-server\n                adb start-server\n\n1 error, 0 warnings\n";
         assert_eq!(human(&findings), expected);
         assert_eq!(human(&[finding("host", Severity::Ok, "fine")]).lines().last(), Some("everything is as it should be"));
     }

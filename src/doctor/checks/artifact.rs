@@ -6,7 +6,11 @@ use bench_backend_api::DeviceFacts;
 use serde_json::Value;
 
 use crate::{
-    doctor::{Check, Said, build::Build, read::Binary},
+    doctor::{
+        Check, Said,
+        build::Build,
+        read::{Binary, is_binary},
+    },
     import::part_of,
     scenario::find_soc,
 };
@@ -128,7 +132,7 @@ fn version(bundle: &Bundle) -> Vec<Said> {
 
 fn parts(bundle: &Bundle) -> Vec<Said> {
     let numbered: Vec<(u32, u32)> =
-        bundle.files.iter().filter(|f| f.ends_with(".bin")).filter_map(|f| part_of(f)).map(|(n, of, _)| (n, of)).collect();
+        bundle.files.iter().filter(|f| is_binary(f)).filter_map(|f| part_of(f)).map(|(n, of, _)| (n, of)).collect();
     let Some(whole) = numbered.iter().map(|(_, of)| *of).max() else { return Vec::new() };
     let there: BTreeSet<u32> = numbered.iter().map(|(n, _)| *n).collect();
     let missing: Vec<String> = (1..=whole.min(1000)).filter(|n| !there.contains(n)).map(|n| n.to_string()).collect();
