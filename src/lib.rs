@@ -5,6 +5,7 @@
 pub mod analysis;
 pub mod cli;
 pub mod device;
+pub mod doctor;
 pub mod import;
 pub mod prepare;
 mod random;

@@ -1,6 +1,6 @@
 //! The one explicit list of frameworks. Nothing else in the orchestrator knows them by name.
 
-use bench_backend_api::{Backend, Reader};
+use bench_backend_api::{Backend, DeviceFacts, Reader};
 use bench_backend_command::CommandBackend;
 
 use crate::scenario;
@@ -26,6 +26,17 @@ pub static READERS: &[&dyn Reader] = &[
 
 /// Frameworks whose programs for phones the user builds: the lines to type, with `{soc}`, `{soc_model}` and `{htp_arch}` for the chip's.
 pub static BUILD_GUIDES: &[(&str, &str)] = &[("mnn", bench_backend_mnn::BUILD_GUIDE)];
+
+/// The lines of [`BUILD_GUIDES`] for a backend and a chip.
+pub fn build_guide(id: &str, device: &DeviceFacts) -> Option<String> {
+    let (_, guide) = BUILD_GUIDES.iter().find(|(backend, _)| *backend == id)?;
+    let words = [
+        ("{soc}", device.soc.clone().unwrap_or_default()),
+        ("{soc_model}", device.soc_model.to_string()),
+        ("{htp_arch}", device.htp_arch.to_string()),
+    ];
+    Some(words.iter().fold((*guide).to_owned(), |text, (word, value)| text.replace(word, value)))
+}
 
 /// Ids that `bench parse` knows.
 pub fn reader_ids() -> Vec<&'static str> {

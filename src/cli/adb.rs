@@ -111,7 +111,7 @@ pub fn chip(choice: &DeviceChoice, said: &Facts) -> Identified {
 }
 
 /// Why a device is not the one that a scenario is for; `None` when it is. Artifacts are built for one chip.
-fn other_chip(choice: &DeviceChoice, chip: &Identified) -> Option<String> {
+pub fn other_chip(choice: &DeviceChoice, chip: &Identified) -> Option<String> {
     if choice.soc.is_empty() {
         return None;
     }

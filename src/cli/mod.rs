@@ -4,6 +4,8 @@ mod adb;
 mod check;
 mod completions;
 mod console;
+mod devices;
+mod doctor;
 mod exit;
 mod import;
 mod parse;
@@ -35,6 +37,10 @@ enum Verb {
     Plan(plan::Args),
     /// Checks scenario files, without a device
     Check(check::Args),
+    /// Lists the devices on every adb server; `clean` gives back what is staged on them
+    Devices(devices::Args),
+    /// Checks everything that a run will need, on this computer and on the devices
+    Doctor(doctor::Args),
     /// Writes a scenario for a model that you have
     Import(import::Args),
     /// Lists and installs what the backends need
@@ -66,6 +72,8 @@ pub fn main() -> ExitCode {
         Verb::Run(args) => run::main(&args),
         Verb::Plan(args) => plan::main(&args),
         Verb::Check(args) => check::main(&args),
+        Verb::Devices(args) => devices::main(&args),
+        Verb::Doctor(args) => doctor::main(&args),
         Verb::Import(args) => import::main(&args),
         Verb::Runtimes(args) => runtimes::main(args),
         Verb::Report(args) => report::main(&args),

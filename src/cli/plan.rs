@@ -59,7 +59,8 @@ pub fn of(scenario: &Scenario, facts: &DeviceFacts, only: Option<&str>) -> anyho
     Ok(plan)
 }
 
-fn invalid(problems: &Problems) -> anyhow::Error {
+/// Prints the problems of a scenario; the error to end with.
+pub fn invalid(problems: &Problems) -> anyhow::Error {
     super::note(problems.render(std::io::stderr().is_terminal()).trim_end());
     let message = format!("{}: the scenario is invalid", problems.file);
     Failed { code: Code::Scenario, message }.into()

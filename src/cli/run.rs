@@ -240,10 +240,15 @@ fn end_orphans(folder: &Folder) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The file that a run of this computer keeps locked while it measures on a device.
+pub fn lock_file(cache: &Cache, device: &str) -> PathBuf {
+    let safe = device.replace(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)), "_");
+    cache.join(&format!("{safe}.lock"))
+}
+
 /// Waits until no other run of this computer measures on this device: two at once would measure each other.
 fn alone(cache: &Cache, device: &str, console: &Console) -> anyhow::Result<fs::File> {
-    let safe = device.replace(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)), "_");
-    let path = cache.join(&format!("{safe}.lock"));
+    let path = lock_file(cache, device);
     let open = || -> std::io::Result<fs::File> {
         fs::create_dir_all(&cache.0)?;
         let lock = fs::File::create(&path)?;

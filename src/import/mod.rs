@@ -20,9 +20,12 @@ mod model;
 mod text;
 mod yaml;
 
+pub(crate) use binary::Told;
 pub use error::ImportError;
+pub(crate) use files::text as small_text;
 pub use found::{Chip, Fact, Found};
 pub use look::look;
+pub(crate) use model::part_of;
 pub use text::{Written, quant_of, write};
 
 #[cfg(test)]

@@ -91,7 +91,7 @@ fn launch_s(cell: &Cell, queries: u32, assume: &Assumptions) -> f64 {
 }
 
 /// Parameters of a Llama-like decoder, if its shape is known: attention, gated feed-forward and the two ends.
-fn parameters(g: &Geometry) -> Option<f64> {
+pub fn parameters(g: &Geometry) -> Option<f64> {
     let shape = [g.layers?, g.hidden?, g.heads?, g.kv_heads?, g.head_dim?, g.ffn?, g.vocab?];
     let [layers, hidden, heads, kv, dim, ffn, vocab] = shape.map(f64::from);
     let attention = hidden * dim * (2.0 * heads + 2.0 * kv);
@@ -100,8 +100,8 @@ fn parameters(g: &Geometry) -> Option<f64> {
     Some(layers * (attention + feed_forward) + ends)
 }
 
-/// Bits of a weight.
-const fn bits(quant: Quant) -> f64 {
+/// Bits of a weight, its share of the scales included.
+pub const fn bits(quant: Quant) -> f64 {
     match quant {
         Quant::Fp32 => 32.0,
         Quant::Fp16 | Quant::Bf16 => 16.0,

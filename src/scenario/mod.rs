@@ -33,7 +33,7 @@ use crate::device::soc;
 
 pub use checked::{ArtifactSource, ArtifactSpec, DeviceChoice, Matrix, Measure, ModelSpec, Order, Profile, Reference, Scenario, Verify};
 pub use command::Command;
-pub use estimate::{Assumptions, Estimate, estimate};
+pub use estimate::{Assumptions, Estimate, bits, estimate, parameters};
 pub use filter::{Filter, FilterError};
 pub use key::{Key, Selector};
 pub use load::{check_text, load};

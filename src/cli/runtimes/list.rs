@@ -73,7 +73,9 @@ pub fn main(cache: &Cache, args: &Args) -> anyhow::Result<Code> {
     }
     lines.push(format!("cache: {}\n", cache.0.display()));
     if remote {
-        lines.extend(registry::BUILD_GUIDES.iter().map(|(id, guide)| guide_for(id, guide, &args.soc, &device)));
+        let device = DeviceFacts { soc: Some(args.soc.clone()), ..device };
+        let guides = registry::BUILD_GUIDES.iter().filter_map(|(id, _)| Some((id, registry::build_guide(id, &device)?)));
+        lines.extend(guides.map(|(id, guide)| format!("{id}: how its programs and models are made\n\n{guide}")));
     }
     crate::cli::print(&lines.join("\n"))?;
     Ok(Code::Done)
@@ -100,12 +102,4 @@ fn for_phones(cache: &Cache, device: &DeviceFacts) -> Vec<Line> {
     lines.push(line("QAIRT SDK", sdk, "set QAIRT_SDK_ROOT, or run `bench runtimes install qairt`"));
     lines.push(line("ONNX Runtime for Android", trio, "bench runtimes install android"));
     lines
-}
-
-fn guide_for(id: &str, guide: &str, soc: &str, device: &DeviceFacts) -> String {
-    let filled = guide
-        .replace("{soc}", soc)
-        .replace("{soc_model}", &device.soc_model.to_string())
-        .replace("{htp_arch}", &device.htp_arch.to_string());
-    format!("{id}: how its programs and models are made\n\n{filled}")
 }

@@ -27,7 +27,7 @@ use super::{
     remote::{Patience, Remote},
     run,
     shell::{Limits, quote},
-    stage::{Store, StoreFile},
+    stage::{Cleaned, Store, StoreFile},
     sync::Over,
 };
 use crate::{
@@ -157,6 +157,27 @@ impl Adb {
     pub async fn lock(&self, busy: impl FnOnce() + Send) -> Result<(), AdbError> {
         *self.lock.lock().await = Some(lock::wait(&self.remote, &self.options.root, busy).await?);
         Ok(())
+    }
+
+    /// Has the device to himself from here on, unless another bench measures on it: then `false`.
+    pub async fn try_lock(&self) -> Result<bool, AdbError> {
+        let taken = lock::take(&self.remote, &self.options.root).await?;
+        let free = taken.is_some();
+        *self.lock.lock().await = taken;
+        Ok(free)
+    }
+
+    /// Gives back what earlier runs have left on the device: programs that a killed bench left running, work folders, and staged files. Only for
+    /// whoever holds the lock.
+    pub async fn clean(&self) -> Result<Cleaned, AdbError> {
+        run::end_orphans(&self.remote, &self.options.root).await?;
+        self.remote.sh("removing work folders", &format!("rm -rf -- {}", quote(&self.work()))).await?;
+        self.store.clean(&self.remote, &[]).await
+    }
+
+    /// The work root on the device.
+    pub fn root(&self) -> &str {
+        &self.options.root
     }
 
     /// The lock is lost with the connection: it is taken again, unless somebody else was faster.
