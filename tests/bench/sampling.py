@@ -1,24 +1,42 @@
-"""What sampling at 10 Hz does to MNN's decode speed: the ratio on/off over interleaved pairs of launches.
+"""What the agent, sampling at 10 Hz, does to MNN's decode speed: one long decode, the agent switched off and on under it.
 
-One real launch of `bench run` makes the model and writes the job; the launches of the benchmark then repeat exactly that job under the agent,
-with more tokens, once with and once without sampling, the order within a pair alternating. `--pairs N` sets their number."""
+Two launches differ by 10 % on some machines, adjacent seconds of one decode by far less. So one real launch of `bench run` makes the model and
+writes the job, and the same job with many more tokens then runs under the agent, which gets SIGSTOP and SIGCONT in a seeded order: pairs of slots
+of about a second, one on and one off. A pair gives one ratio of decode speeds; a slot's speed is (N - 1) tokens over the time from its first to
+its last, less the first moments after a switch. Slots differ in length, so that the agent's slow reads do not always fall into the same place.
+The runner knows nothing of it: it is its own process and writes into a file.
 
+It shows all that a living agent does (sampling, following the events, looking into the process) against an agent that exists but does not run. What
+both have in common it can't show: the agent's memory, the queue in which the kernel notes writes to the event file, and the launch itself.
+`--seconds N` sets the length, `--seed N` the order."""
+
+import csv
 import json
 import math
 import os
+import random
 import shutil
+import signal
 import statistics
+import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
-from common import QUICK, ROOT, agent, run_folder, show
+from common import QUICK, ROOT, interval, program, run_folder, show
 
-PAIRS = int(sys.argv[sys.argv.index("--pairs") + 1]) if "--pairs" in sys.argv else (1 if QUICK else 15)
-WINDOW_S = 0.2 if QUICK else 14
-# About 50 million weights: a step takes milliseconds, as on a phone, and is bound by memory as well as by arithmetic.
-SHAPE = {"hidden": 768, "layers": 8, "heads": 12, "kv-heads": 4, "head-dim": 64, "ffn": 2048, "vocab": 4096}
-CONTEXT, PROMPT, TRIAL = 4096, 32, 65
+
+def number(flag, default):
+    return float(sys.argv[sys.argv.index(flag) + 1]) if flag in sys.argv else default
+
+
+SECONDS, SEED = number("--seconds", 2 if QUICK else 120), int(number("--seed", 1))
+SLOT_S, EDGE_S, SETTLE_S, RATE_HZ = ((0.15, 0.25) if QUICK else (0.8, 1.2)), 0.05, (0.1 if QUICK else 1), 10.0
+# About 70 million weights, so that a step takes milliseconds, as on a phone, and few layers and heads for keys and values, so that it does not
+# take twice as long after some thousand tokens.
+SHAPE = {"hidden": 1024, "layers": 4, "heads": 16, "kv-heads": 2, "head-dim": 64, "ffn": 4096, "vocab": 4096}
+CONTEXT, PROMPT, TRIAL = (4096 if QUICK else 32768), 32, 65
 
 
 def scenario(folder):
@@ -49,19 +67,8 @@ repetitions = {{ min = 1 }}
     return path
 
 
-def decode(events):
-    """(tokens a second, seconds, median step in ms) of the last query: N tokens are N - 1 steps."""
-    tokens = {}
-    for line in events.read_text().splitlines():
-        event = json.loads(line)
-        if event["event"] == "token":
-            tokens.setdefault(event["query"], []).append(event["t_ns"])
-    last = tokens[max(tokens)]
-    seconds = (last[-1] - last[0]) / 1e9
-    return (len(last) - 1) / seconds, seconds, statistics.median(b - a for a, b in zip(last, last[1:])) / 1e6
-
-
-def main(folder):
+def spec_of_long_decode(folder):
+    """The spec of a launch that `bench run` made, with tokens for about the wanted time: it slows down a little as the context grows."""
     run = run_folder(scenario(folder), folder / "results", "--yes")
     logs = next(run.glob("logs/local/*/measure-000"))
     spec, job = json.loads((logs / "spec.json").read_text()), json.loads((logs / "job.json").read_text())
@@ -71,37 +78,95 @@ def main(folder):
     work = folder / "work"
     shutil.copytree(cache / "artifacts" / key, work)
     shutil.copy(logs / "mnn_runner.py", work)
-    trial, *_ = decode(logs / "events.jsonl")
-    tokens = min(CONTEXT - PROMPT, math.ceil(WINDOW_S * trial))
+    trial = decode(logs / "events.jsonl")
+    tokens = min(CONTEXT - PROMPT, math.ceil((SECONDS + SETTLE_S) * (len(trial) - 1) / ((trial[-1] - trial[0]) / 1e9)))
     # A short query first, as in a run; then the long one that is measured.
     first, second = job["queries"][0] | {"gen_tokens": 8}, job["queries"][1] | {"gen_tokens": tokens}
     (work / "job.json").write_text(json.dumps(job | {"queries": [first, second]}))
-    spec |= {"cwd": str(work), "out_dir": str(folder / "out"), "env": spec["env"] | {"HOME": str(work), "TMPDIR": str(work)}}
+    env = spec["env"] | {"HOME": str(work), "TMPDIR": str(work)}
+    return spec | {"cwd": str(work), "out_dir": str(folder / "out"), "env": env, "rate_hz": RATE_HZ, "timeout_ms": int(1e3 * (SECONDS + 300))}
 
-    def launch(rate):
-        done = agent(spec | {"rate_hz": rate}, folder)
-        return *decode(work / "events.jsonl"), done["samples"]
 
-    launch(0.0)  # brings the files into memory
-    speeds, steps, windows, ratios, typical = {0.0: [], 10.0: []}, {0.0: [], 10.0: []}, [], [], []
-    for pair in range(PAIRS):
-        for rate in (0.0, 10.0) if pair % 2 else (10.0, 0.0):
-            speed, seconds, step, samples = launch(rate)
-            assert (samples > 0) == (rate > 0), samples
-            speeds[rate].append(speed)
-            steps[rate].append(step)
-            windows.append(seconds)
-        ratios.append(speeds[10.0][-1] / speeds[0.0][-1])
-        typical.append(steps[0.0][-1] / steps[10.0][-1])
-        print(f"  pair {pair + 1} of {PAIRS}: {ratios[-1]:.4f}, of the median step {typical[-1]:.4f}", file=sys.stderr, flush=True)
-    weights = "tiny" if QUICK else "53 M weights"
-    print(f"MNN w8, {weights}, {tokens} tokens, decode windows of {min(windows):.1f} to {max(windows):.1f} s", flush=True)
-    show("MNN decode, sampling off, tok/s", speeds[0.0], digits=2)
-    show("MNN decode, sampling at 10 Hz, tok/s", speeds[10.0], digits=2)
-    show("MNN decode, 10 Hz over off, ratio of pairs", ratios, digits=4, target="interval above 0.99")
-    show("  the same of the median step (less hurt by other programs)", typical, digits=4)
-    if len(ratios) > 2:
-        print(f"  one pair scatters by {100 * statistics.stdev(ratios):.2f} %: the machine's noise, which sets the width of the interval", flush=True)
+def decode(events):
+    """Times of the last query's tokens, ns. The runner writes them when the query is over."""
+    tokens = {}
+    for line in events.read_text().splitlines():
+        event = json.loads(line)
+        if event["event"] == "token":
+            tokens.setdefault(event["query"], []).append(event["t_ns"])
+    return tokens[max(tokens)]
+
+
+def switch(agent):
+    """Switches the agent until the time is over. Slots as (on, begin, end), ns, in pairs; a pair's halves are in random order."""
+    order, slots, end = random.Random(SEED), [], time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        length = order.uniform(*SLOT_S)
+        for on in order.sample((True, False), 2):
+            agent.send_signal(signal.SIGCONT if on else signal.SIGSTOP)
+            begin = time.monotonic_ns()
+            time.sleep(length)
+            slots.append((on, begin, time.monotonic_ns()))
+        print(f"\r  {max(0, end - time.monotonic()):4.0f} s left ", end="", file=sys.stderr, flush=True)
+    print("\r", end="", file=sys.stderr)
+    agent.send_signal(signal.SIGCONT)
+    return slots
+
+
+def speed(tokens, slot):
+    """Tokens a second in a slot without its first moments; `None` if it has too few."""
+    inside = [t for t in tokens if slot[1] + EDGE_S * 1e9 <= t <= slot[2]]
+    return (len(inside) - 1) / ((inside[-1] - inside[0]) / 1e9) if len(inside) > 10 else None
+
+
+def check_switching(table, slots):
+    """The agent sampled at its rate while it was on, without making up for what it had missed, and not at all while it was off."""
+    with open(table) as file:
+        times = sorted({int(row["t_ns"]) for row in csv.DictReader(file) if row["source"] == "process"})
+    for on, begin, end in slots:
+        rate = sum(begin + EDGE_S * 1e9 <= t <= end for t in times) / ((end - begin) / 1e9 - EDGE_S)
+        if rate > 1.5 * RATE_HZ if on else rate > 0:
+            sys.exit(f"the agent took {rate:.1f} samples a second while it was {'on' if on else 'off'}: the comparison is not one")
+
+
+def main(folder):
+    spec = spec_of_long_decode(folder)
+    path, events, out = folder / "spec.json", Path(spec["cwd"]) / "events.jsonl", Path(spec["out_dir"])
+    path.write_text(json.dumps(spec))
+    begun = time.monotonic()
+    with subprocess.Popen([program("bench-agent"), "run", str(path)], stdin=subprocess.DEVNULL) as agent:
+        try:
+            while not (events.exists() and events.read_text().count('"prompt"') == 2):
+                if agent.poll() is not None:
+                    sys.exit((out / "stderr.txt").read_text()[-2000:])
+                time.sleep(0.05)
+            time.sleep(SETTLE_S)
+            slots = switch(agent)
+            agent.wait()
+            alive_s = time.monotonic() - begun
+        except BaseException:
+            agent.send_signal(signal.SIGCONT)
+            agent.terminate()
+            raise
+    done = json.loads((out / "done.json").read_text())
+    if done["ended"]["code"] != 0:
+        sys.exit(f"{done['ended']}\n{(out / 'stderr.txt').read_text()[-2000:]}")
+    check_switching(out / "telemetry.csv", slots)
+    tokens = decode(events)
+    pairs = [{slot[0]: speed(tokens, slot) for slot in pair} for pair in zip(slots[::2], slots[1::2])]
+    pairs = [pair for pair in pairs if None not in pair.values()]
+    if len(pairs) < 2:
+        sys.exit(f"the decode was over after {(tokens[-1] - tokens[0]) / 1e9:.1f} s, in {len(pairs)} pairs of slots")
+    ratios = [pair[True] / pair[False] for pair in pairs]
+    on_s = alive_s - sum((end - begin) / 1e9 for on, begin, end in slots if not on)
+    weights = "tiny" if QUICK else "69 M weights"
+    print(f"MNN w8, {weights}, one decode of {len(tokens)} tokens in {(tokens[-1] - tokens[0]) / 1e9:.0f} s", flush=True)
+    show("MNN decode, agent off, tok/s", [pair[False] for pair in pairs], digits=2)
+    show("MNN decode, agent on, 10 Hz, tok/s", [pair[True] for pair in pairs], digits=2)
+    show("MNN decode, on over off, ratio of pairs", ratios, digits=4, target="interval above 0.99")
+    print(f"  interval above 0.99: {'yes' if interval(ratios)[0] > 0.99 else 'no'}")
+    print(f"  one pair scatters by {100 * statistics.stdev(map(math.log, ratios)):.2f} %: the machine's noise, which sets the width of the interval")
+    print(f"  the agent's own CPU while it was on: {100 * done['agent_cpu_s'] / on_s:.2f} % of a core, its start included", flush=True)
 
 
 with tempfile.TemporaryDirectory() as temporary:
