@@ -16,54 +16,11 @@ use std::{
 use bench_backend_api::{Backend, Captured, Cell, Check, Expected};
 use bench_backend_ort_qnn::OrtQnn;
 use serde_json::{Value, json};
-use support::{Row, bench, finish, number, only_run, processes_with, root, run, table, wait_until};
-
-/// The user's cache with the Python environment in it.
-fn cache() -> PathBuf {
-    static ONCE: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
-    ONCE.get_or_init(|| {
-        let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-        let cache = set("BENCH_CACHE").or_else(|| set("XDG_CACHE_HOME").map(|d| d.join("bench")));
-        let cache = cache.or_else(|| set("HOME").map(|d| d.join(".cache").join("bench"))).expect("HOME or BENCH_CACHE");
-        let mut list = Command::new(env!("CARGO_BIN_EXE_bench"));
-        let list = run(list.env("BENCH_CACHE", &cache).args(["runtimes", "list", "--format", "json"])).expect(0);
-        let list: Value = serde_json::from_str(&list.stdout).unwrap();
-        if ["genie", "ort-qnn", "mnn"].iter().any(|b| list["backends"][b].get("ready").is_none()) {
-            assert!(
-                std::env::var_os("BENCH_TEST_OFFLINE").is_none(),
-                "BENCH_TEST_OFFLINE is set, and the engines are not installed: {list:#}"
-            );
-            // Not bounded: a download takes what it takes.
-            let status = Command::new(env!("CARGO_BIN_EXE_bench"))
-                .env("BENCH_CACHE", &cache)
-                .args(["runtimes", "install", "python", "--yes"])
-                .status();
-            assert!(status.unwrap().success(), "bench runtimes install python --yes");
-        }
-        cache
-    })
-    .clone()
-}
-
-fn python() -> PathBuf {
-    let found =
-        glob::glob(&format!("{}/runtimes/python-*/complete", cache().display())).unwrap().flatten().next().expect("the environment");
-    found.with_file_name("bin").join("python3")
-}
-
-/// `bench` with what is installed and made in the user's cache, and a lock of its own: a run elsewhere on this machine is not waited for.
-fn real(dir: &Path) -> Command {
-    let own = dir.join("cache");
-    if !own.exists() {
-        fs::create_dir(&own).unwrap();
-        for part in ["runtimes", "artifacts"] {
-            let shared = cache().join(part);
-            fs::create_dir_all(&shared).unwrap();
-            std::os::unix::fs::symlink(shared, own.join(part)).unwrap();
-        }
-    }
-    bench(dir)
-}
+use support::{
+    Row, bench, finish, number, only_run, processes_with,
+    python::{cache, python, real},
+    root, run, table, wait_until,
+};
 
 /// A small scenario over the tiny model. `more` are further tables, for instance artifacts.
 fn scenario(dir: &Path, name: &str, model: &str, matrix: &str, measure: &str, more: &str) -> PathBuf {

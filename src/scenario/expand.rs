@@ -91,7 +91,7 @@ impl Fits<'_> {
         let mut skipped = None;
         for (axis, value) in asked {
             let setting = match self.fit(backend, axis, value) {
-                AxisFit::Settable => Setting::Asked(value.to_owned()),
+                AxisFit::Settable | AxisFit::OfArtifact => Setting::Asked(value.to_owned()),
                 AxisFit::Fixed(only) => Setting::Fixed(only.to_owned()),
                 AxisFit::NotApplicable => Setting::NotApplicable,
                 AxisFit::Unsupported(reason) => {

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use bench_backend_api::{Axis, Backend, Cell, DeviceFacts, Quant, Recipe};
+use bench_backend_api::{Axis, AxisFit, Backend, Cell, DeviceFacts, Quant, Recipe};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
+    check::fit,
     checked::{ArtifactSource, DeviceChoice, Measure, Scenario, Verify},
     command::Command,
     expand::{self, Applicable},
@@ -85,10 +86,12 @@ impl Scenario {
             let cell = expanded.cell;
             let (source, skipped) = match expanded.skipped {
                 Some(reason) => (None, Some(reason)),
-                None => match source(&artifacts, &cell, backends, device).and_then(|source| self.holds(&artifacts, &cell, source)) {
-                    Ok(source) => (Some(source), None),
-                    Err(reason) => (None, Some(reason)),
-                },
+                None => {
+                    match source(&artifacts, &cell, backends, device).and_then(|source| Self::holds(&artifacts, &cell, backends, source)) {
+                        Ok(source) => (Some(source), None),
+                        Err(reason) => (None, Some(reason)),
+                    }
+                }
             };
             PlannedCell { id: cell.id(), skipped, source, cell }
         });
@@ -107,14 +110,13 @@ impl Scenario {
         }
     }
 
-    /// Refuses a source without what the cell's label says: what the axes `variant`, `kv` and `context` name is a property of the
-    /// files, and no engine can set it. A program of the user is told its variant, and makes of it what it likes.
-    fn holds(&self, artifacts: &Applicable<'_>, cell: &Cell, source: ArtifactSource) -> Result<ArtifactSource, String> {
-        if self.commands.iter().any(|c| c.id == cell.backend) {
-            return Ok(source);
-        }
+    /// Refuses a source without what the cell's label says of it.
+    fn holds(artifacts: &Applicable<'_>, cell: &Cell, backends: &[&dyn Backend], source: ArtifactSource) -> Result<ArtifactSource, String> {
         for axis in [Axis::Variant, Axis::Kv, Axis::Context] {
             let Some(value) = cell.asked(axis) else { continue };
+            if fit(backends, &cell.backend, axis, value) != AxisFit::OfArtifact {
+                continue;
+            }
             let (held, why) = match &source {
                 ArtifactSource::Files { .. } => {
                     let named = artifacts.best(cell).is_some_and(|a| a.axes.contains_key(&axis));

@@ -176,21 +176,21 @@ impl Lab {
 /// The agent for the phone, static; built once. `BENCH_TEST_AGENT` names one that is there.
 pub fn agent() -> &'static Path {
     static AGENT: OnceLock<PathBuf> = OnceLock::new();
-    AGENT.get_or_init(|| {
-        if let Some(path) = std::env::var_os("BENCH_TEST_AGENT") {
-            return path.into();
-        }
-        let target = "x86_64-unknown-linux-musl";
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("agent");
-        let status = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "-p", "bench-agent", "--target", target, "--target-dir"])
-            .arg(&folder)
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .env("RUSTFLAGS", "-C linker=rust-lld -C link-self-contained=yes")
-            .status();
-        assert!(status.is_ok_and(|s| s.success()), "the static agent can't be built: rustup target add {target}");
-        folder.join(target).join("debug/bench-agent")
-    })
+    AGENT.get_or_init(|| std::env::var_os("BENCH_TEST_AGENT").map_or_else(|| static_agent("x86_64"), Into::into))
+}
+
+/// Builds the static agent for a processor.
+pub fn static_agent(arch: &str) -> PathBuf {
+    let target = format!("{arch}-unknown-linux-musl");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("agent");
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "-p", "bench-agent", "--target", &target, "--target-dir"])
+        .arg(&folder)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .env("RUSTFLAGS", "-C linker=rust-lld -C link-self-contained=yes")
+        .status();
+    assert!(status.is_ok_and(|s| s.success()), "the static agent can't be built: rustup target add {target}");
+    folder.join(target).join("debug/bench-agent")
 }
 
 /// Insists on a lost device, told by somebody or found out by our own limit.

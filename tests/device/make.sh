@@ -8,7 +8,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 release=trixie arch=amd64
-packages=(adbd mksh toybox libstdc++6 libgcc-s1 libatomic1 python3-minimal libpython3-stdlib)
+packages=(adbd mksh toybox libstdc++6 libgcc-s1 libatomic1 python3-minimal libpython3-stdlib libc-bin)
 version=$(cat "$here/make.sh" "$here/phone.sh" $(find "$here/phone" -type f | sort) | sha256sum | cut -c 1-8)
 # By version, because the phones of another checkout may be running on theirs.
 dir=$(realpath -m "${1:-${XDG_CACHE_HOME:-$HOME/.cache}/bench/test-phone/$release-$arch-$version}")

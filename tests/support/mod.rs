@@ -15,6 +15,8 @@ use std::{
 
 use serde_json::Value;
 
+pub mod python;
+
 /// The most that a single command of a test may take on a busy machine.
 pub const LIMIT: Duration = Duration::from_mins(2);
 

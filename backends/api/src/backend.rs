@@ -162,6 +162,8 @@ pub enum Availability {
 pub enum AxisFit {
     /// The value can be set.
     Settable,
+    /// The value is a property of the artifact: its files have to be declared for it, or the recipe has to make it so.
+    OfArtifact,
     /// The backend has this one value only.
     Fixed(&'static str),
     /// The axis means nothing here.

@@ -13,8 +13,9 @@ use serde_json::Value;
 use crate::{
     backend::{Availability, DeviceFacts, Installed, Invocation, Need, Paths, Program, Source, StagedFile, Step},
     captured::Captured,
-    cell::DeviceClass,
-    measurement::{Failure, FailureKind, Parsed},
+    cell::{Axis, Cell, DeviceClass},
+    measurement::{Failure, FailureKind, ParseError, Parsed},
+    reader::{Reader, Reading, SourceFile},
 };
 
 /// Values of a template's words.
@@ -211,6 +212,58 @@ pub fn staged(tools: &[&Tool], device: &DeviceFacts, installed: &Installed) -> R
         }
     }
     Ok(files)
+}
+
+/// The first of several programs that is there with all that it needs.
+///
+/// # Errors
+/// What is missing: of the first program that is there itself, or else of the first.
+pub fn best<T: Copy>(tools: &[(T, &Tool)], device: &DeviceFacts, installed: &Installed) -> Result<T, Availability> {
+    let lacking = |tool: &Tool| tool.probe(device, installed).err();
+    if let Some((which, _)) = tools.iter().find(|(_, tool)| lacking(tool).is_none()) {
+        return Ok(*which);
+    }
+    let begun = tools.iter().find(|(_, tool)| installed.get(&tool.program(device)).is_some());
+    let nearest = begun.or(tools.first()).and_then(|(_, tool)| lacking(tool));
+    Err(nearest.unwrap_or(Availability::Refused { reason: "there is no program for it".to_owned() }))
+}
+
+/// Refuses a cell that asks by its `variant` for one of the programs of a phone or board, on this computer.
+///
+/// # Errors
+/// It does.
+pub fn runs_here(cell: &Cell, programs: &[&str]) -> Result<(), Failure> {
+    match cell.asked(Axis::Variant).filter(|variant| programs.contains(variant)) {
+        Some(program) => {
+            Err(Failure::new(FailureKind::Usage, format!("variant = {program}: it is run on a phone or board, not on this computer")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Reads what a tool left, whatever else it is: `None` when it left nothing but space. On standard error anything may stand (the loader's warnings
+/// about a library, for instance): where it is none of the reader's, it becomes a warning.
+///
+/// # Errors
+/// The reader can't read a file, and it is not that one beside others.
+pub fn read(reader: &dyn Reader, captured: &Captured, names: &[&str]) -> Result<Option<Reading>, ParseError> {
+    let file = |name: &&str| {
+        let bytes = captured.files.get(*name).filter(|bytes| !bytes.iter().all(u8::is_ascii_whitespace))?;
+        Some(SourceFile { name: (*name).to_owned(), bytes: bytes.clone() })
+    };
+    let (aside, rest): (Vec<_>, Vec<_>) = names.iter().filter_map(file).partition(|file| file.name.ends_with("stderr.txt"));
+    if aside.is_empty() && rest.is_empty() {
+        return Ok(None);
+    }
+    let all: Vec<SourceFile> = rest.iter().chain(&aside).cloned().collect();
+    let read = match reader.read(&all) {
+        Err(e) if !rest.is_empty() && aside.iter().any(|file| file.name == e.file) => reader.read(&rest).map(|mut reading| {
+            reading.warnings.push(e.to_string());
+            reading
+        }),
+        read => read,
+    };
+    read.map(Some).map_err(|e| ParseError { file: e.file, message: e.message })
 }
 
 /// Name and version of a runtime. What comes out of a package says itself which one.

@@ -68,7 +68,9 @@ impl Backend for Genie {
 
     fn axis(&self, axis: Axis, value: &str) -> AxisFit {
         match (axis, value) {
-            (Axis::Unit, "npu") | (Axis::Context | Axis::Threads | Axis::Variant, _) | (Axis::Kv, "8" | "16") => AxisFit::Settable,
+            (Axis::Unit, "npu") | (Axis::Threads, _) => AxisFit::Settable,
+            (Axis::Variant, program) if device::PROGRAMS.contains(&program) => AxisFit::Settable,
+            (Axis::Context | Axis::Variant, _) | (Axis::Kv, "8" | "16") => AxisFit::OfArtifact,
             (Axis::Unit, _) => {
                 AxisFit::Unsupported("Genie runs on the NPU here; its CPU and GPU engines need models of their own".to_owned())
             }
@@ -93,6 +95,7 @@ impl Backend for Genie {
             let job = || Ok(job_bytes(&genie_job(launch, "libGenie.so".to_owned())?));
             return Ok(device::stage(launch, job)?.into_iter().chain(model).collect());
         }
+        tool::runs_here(launch.cell, &device::PROGRAMS[1..])?;
         if let Some(profile) = launch.cell.asked(Axis::PerfProfile) {
             let message = format!("perf-profile = {profile}: the NPU of this computer is emulated, Genie takes it on a device only");
             return Err(Failure::new(FailureKind::Usage, message));

@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 use bench_backend_api::{
     Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure,
     Installed, Invocation, JOB_FILE, Launch, Need, ParseError, Parsed, Paths, Program, Quant, Recipe, Source, StagedFile, Step, Unit,
-    check_count, check_tokens, job, job_bytes, knowledge::Table, parsed_from_events, tool::Told,
+    check_count, check_tokens, job, job_bytes,
+    knowledge::Table,
+    parsed_from_events,
+    tool::{self, Told},
 };
 use serde_json::json;
 
@@ -58,7 +61,9 @@ impl Backend for Mnn {
     fn axis(&self, axis: Axis, value: &str) -> AxisFit {
         match (axis, value) {
             (Axis::Unit, "hybrid") => AxisFit::Unsupported("MNN runs a model on one unit".to_owned()),
-            (Axis::Unit | Axis::Context | Axis::Threads | Axis::Variant, _) => AxisFit::Settable,
+            (Axis::Unit | Axis::Threads, _) => AxisFit::Settable,
+            (Axis::Variant, program) if device::PROGRAMS.contains(&program) => AxisFit::Settable,
+            (Axis::Context | Axis::Variant, _) => AxisFit::OfArtifact,
             (Axis::Kv, _) => AxisFit::Fixed("runtime-default"),
             (Axis::Batch, _) => AxisFit::Fixed("1"),
             (Axis::PerfProfile, _) => AxisFit::NotApplicable,
@@ -82,6 +87,7 @@ impl Backend for Mnn {
         if launch.device.remote {
             return device::stage(launch);
         }
+        tool::runs_here(launch.cell, &device::PROGRAMS)?;
         let mut job = job(launch)?;
         job.threads.get_or_insert(1);
         job.model.files.insert("config".to_owned(), "config.json".to_owned());

@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 
 use bench_backend_api::{
     Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure,
-    FailureKind, Hint, Installed, Launch, Need, ParseError, Parsed, Paths, Query, Reader, Recipe, Source, SourceFile, StagedFile, Step,
-    Unit, check_reported,
+    FailureKind, Hint, Installed, Launch, Need, ParseError, Parsed, Paths, Query, Recipe, Source, StagedFile, Step, Unit, check_reported,
     knowledge::Table,
     tool::{self, Told, Tool, Words, has_hexagon},
 };
@@ -65,7 +64,8 @@ impl Backend for OrtGenai {
 
     fn axis(&self, axis: Axis, value: &str) -> AxisFit {
         match (axis, value) {
-            (Axis::Unit, "npu" | "cpu") | (Axis::Context | Axis::Variant, _) => AxisFit::Settable,
+            (Axis::Unit, "npu" | "cpu") => AxisFit::Settable,
+            (Axis::Context | Axis::Variant, _) => AxisFit::OfArtifact,
             (Axis::Unit, _) => AxisFit::Unsupported("on a phone onnxruntime-genai has providers for the NPU and the CPU".to_owned()),
             (Axis::Batch, _) => AxisFit::Fixed("1"),
             (Axis::Kv | Axis::PerfProfile, _) => AxisFit::Fixed("as-in-genai_config"),
@@ -123,16 +123,10 @@ impl Backend for OrtGenai {
         let told = Told::of(captured).unwrap_or_default();
         let mut parsed = Parsed::default();
         told.note(&mut parsed);
-        let file = |name: &str| {
-            let bytes = captured.files.get(name).filter(|b| !b.iter().all(u8::is_ascii_whitespace))?;
-            Some(SourceFile { name: name.to_owned(), bytes: bytes.clone() })
-        };
-        let files: Vec<SourceFile> = ["stdout.txt", "stderr.txt"].into_iter().filter_map(file).collect();
-        if files.is_empty() {
+        let Some(reading) = tool::read(&OrtGenaiReader, captured, &["stdout.txt", "stderr.txt"])? else {
             parsed.failure = Some(Failure::new(FailureKind::Runtime, "model_benchmark printed nothing"));
             return Ok(parsed);
-        }
-        let reading = OrtGenaiReader.read(&files).map_err(|e| ParseError { file: e.file, message: e.message })?;
+        };
         parsed.warnings = reading.warnings;
         parsed.failure = reading.failure;
         let n = told.notes.get("repetitions").and_then(|n| n.parse().ok()).unwrap_or(1);

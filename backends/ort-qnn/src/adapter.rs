@@ -84,7 +84,9 @@ impl Backend for OrtQnn {
 
     fn axis(&self, axis: Axis, value: &str) -> AxisFit {
         match (axis, value) {
-            (Axis::Unit, "npu") | (Axis::Context | Axis::Variant, _) | (Axis::Kv, "8" | "16") => AxisFit::Settable,
+            (Axis::Unit, "npu") => AxisFit::Settable,
+            (Axis::Variant, program) if device::PROGRAMS.contains(&program) => AxisFit::Settable,
+            (Axis::Context | Axis::Variant, _) | (Axis::Kv, "8" | "16") => AxisFit::OfArtifact,
             (Axis::Unit, _) => AxisFit::Unsupported("context binaries run on the NPU only".to_owned()),
             (Axis::Kv, _) => AxisFit::Unsupported("the KV cache has 8 or 16 bits".to_owned()),
             (Axis::Batch, _) => AxisFit::Fixed("1"),
@@ -111,6 +113,7 @@ impl Backend for OrtQnn {
             let job = || Ok(job_bytes(&ort_job(launch, libraries)?));
             return Ok(device::stage(launch, job)?.into_iter().chain(model).collect());
         }
+        tool::runs_here(launch.cell, &device::PROGRAMS[1..])?;
         let qnn = launch.installed.path(&context::package());
         let ort = launch.installed.get(&onnxruntime());
         let version = ort.and_then(|f| f.version.clone()).unwrap_or_default();

@@ -117,7 +117,8 @@ impl Backend for Qnn {
 
     fn axis(&self, axis: Axis, value: &str) -> AxisFit {
         match (axis, value) {
-            (Axis::Unit, "npu") | (Axis::Context | Axis::Variant, _) | (Axis::Kv, "8" | "16") => AxisFit::Settable,
+            (Axis::Unit, "npu") => AxisFit::Settable,
+            (Axis::Context | Axis::Variant, _) | (Axis::Kv, "8" | "16") => AxisFit::OfArtifact,
             (Axis::Unit, _) => AxisFit::Unsupported("context binaries run on the NPU only".to_owned()),
             (Axis::Kv, _) => AxisFit::Unsupported("the KV cache has 8 or 16 bits".to_owned()),
             (Axis::Batch, _) => AxisFit::Fixed("1"),

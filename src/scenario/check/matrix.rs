@@ -68,7 +68,7 @@ impl Context<'_> {
         for backend in backends {
             match fit(self.backends, &backend.value, axis, &value.value) {
                 AxisFit::Unsupported(reason) => reasons.push(format!("{}: {reason}", backend.value)),
-                AxisFit::Settable | AxisFit::Fixed(_) | AxisFit::NotApplicable => return,
+                AxisFit::Settable | AxisFit::OfArtifact | AxisFit::Fixed(_) | AxisFit::NotApplicable => return,
             }
         }
         if reasons.is_empty() {

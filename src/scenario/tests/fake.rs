@@ -56,9 +56,10 @@ impl Backend for Fake {
             (_, Axis::Unit, "gpu") => AxisFit::Unsupported("no GPU".to_owned()),
             ("alpha", Axis::Unit, "npu")
             | (_, Axis::Unit, "cpu")
-            | ("alpha", Axis::PerfProfile | Axis::Context | Axis::Variant, _)
-            | ("alpha", Axis::Kv, "8" | "16")
+            | ("alpha", Axis::PerfProfile, _)
+            | ("alpha", Axis::Variant, "program")
             | ("beta", Axis::Threads | Axis::Batch, _) => AxisFit::Settable,
+            ("alpha", Axis::Context | Axis::Variant, _) | ("alpha", Axis::Kv, "8" | "16") => AxisFit::OfArtifact,
             (_, Axis::Unit, _) => AxisFit::Unsupported("the CPU only".to_owned()),
             ("beta", Axis::PerfProfile, _) => AxisFit::Fixed("burst"),
             _ => AxisFit::NotApplicable,

@@ -129,6 +129,10 @@ fn an_axis_that_nothing_sets_is_skipped_with_its_reason() {
     assert!(list[1].1.as_deref().is_some_and(|why| why.starts_with("context 96: the [[artifact]]")), "{list:?}");
     assert!(skipped("context = 96", &artifact("context = 96"))[0].1.is_none());
 
+    // A program of the backend is no property of files.
+    assert!(skipped("variant = \"program\"", &artifact(""))[0].1.is_none());
+    assert!(skipped("variant = \"program\"", "")[0].1.is_none());
+
     // By a recipe: its arguments have to hold the value.
     let list = skipped("variant = \"a\"", "");
     assert_eq!(list[0].1.as_deref(), Some("variant a: no [[artifact]] names it, and what bench makes has no such variant"));

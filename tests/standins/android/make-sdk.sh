@@ -23,8 +23,8 @@ for target in aarch64-android x86_64-linux-clang; do
     [ $target = aarch64-android ] && machine=183 || machine=62
     mkdir -p "$qairt"/{bin,lib}/$target "$out"/{onnxruntime,onnxruntime-genai,mnn}/$target
     placeholder $machine "$qairt/lib/$target" "${libraries[@]}"
-    placeholder $machine "$out/onnxruntime/$target" onnxruntime onnxruntime_providers_qnn
-    placeholder $machine "$out/onnxruntime-genai/$target" onnxruntime onnxruntime-genai
+    placeholder $machine "$out/onnxruntime/$target" onnxruntime onnxruntime_providers_qnn QnnHtp QnnSystem
+    placeholder $machine "$out/onnxruntime-genai/$target" onnxruntime onnxruntime-genai QnnHtp QnnSystem
     placeholder $machine "$out/mnn/$target" MNN MNN_Express llm
     echo "$target $qairt/bin/$target qnn-net-run qnn-profile-viewer qnn-throughput-net-run genie-t2t-run genie-app"
     echo "$target $out/onnxruntime/$target onnxruntime_perf_test"
@@ -35,6 +35,11 @@ for arch in 68 69 73 75 79 81; do
     mkdir -p "$qairt/lib/hexagon-v$arch/unsigned"
     placeholder 183 "$qairt/lib/aarch64-android" "QnnHtpV${arch}Stub"
     placeholder 164 "$qairt/lib/hexagon-v$arch/unsigned" "QnnHtpV${arch}Skel"
+    # Beside ONNX Runtime stand those that it was built with.
+    for set in onnxruntime onnxruntime-genai; do
+        placeholder 183 "$out/$set/aarch64-android" "QnnHtpV${arch}Stub"
+        placeholder 164 "$out/$set/aarch64-android" "QnnHtpV${arch}Skel"
+    done
 done
 placeholder 183 "$out/mnn/aarch64-android" MNN_CL
 if [ -n "$emulator" ]; then

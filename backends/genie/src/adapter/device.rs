@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use bench_backend_api::{
     Availability, Axis, Captured, Check, DeviceFacts, Expected, Failure, FailureKind, Installed, JOB_FILE, Launch, Need, ParseError,
-    Parsed, Paths, Query, Reader, Source, SourceFile, StagedFile, Step, check_reported,
+    Parsed, Paths, Query, Source, StagedFile, Step, check_reported,
     tool::{self, Told, Tool, Words},
 };
 use bench_backend_qnn::{context, htp};
@@ -23,6 +23,9 @@ static APP: LazyLock<Tool> =
     LazyLock::new(|| Tool::parse(include_str!("../../device/genie-app.toml")).expect("the description is checked by a test"));
 static T2T: LazyLock<Tool> =
     LazyLock::new(|| Tool::parse(include_str!("../../device/genie-t2t-run.toml")).expect("the description is checked by a test"));
+
+/// The programs that `variant` can ask for; the first one runs on this machine too.
+pub const PROGRAMS: [&str; 3] = [Way::BenchGenieRunner.name(), Way::GenieApp.name(), Way::GenieT2tRun.name()];
 
 const SCRIPT: &str = "queries.txt";
 const PROFILE_CONFIG: &str = "profile_config.json";
@@ -64,12 +67,7 @@ impl Way {
 
     /// The best one that is there, or what the best one lacks.
     fn best(device: &DeviceFacts, installed: &Installed) -> Result<Self, Availability> {
-        let there = |way: &Self| way.tool().probe(device, installed).is_ok();
-        let lacking = || match RUNNER.probe(device, installed) {
-            Err(Availability::Missing { what, remedy }) => Availability::Missing { what: format!("{what} (and genie-t2t-run)"), remedy },
-            other => other.err().unwrap_or(Availability::Refused { reason: "no way to ask Genie".to_owned() }),
-        };
-        Self::ALL.into_iter().find(there).ok_or_else(lacking)
+        tool::best(&Self::ALL.map(|way| (way, way.tool())), device, installed)
     }
 
     fn of(launch: &Launch<'_>) -> Result<Self, Failure> {
@@ -220,21 +218,17 @@ impl Way {
     /// What a program of the SDK left: its profile, and what it printed. No exit status is trusted.
     pub fn read(self, captured: &Captured) -> Result<Parsed, ParseError> {
         let mut parsed = Parsed::default();
-        let file = |name: &str| captured.files.get(name).map(|bytes| SourceFile { name: name.to_owned(), bytes: bytes.clone() });
-        let text = |f: &SourceFile| !f.bytes.iter().all(u8::is_ascii_whitespace);
-        let files: Vec<SourceFile> = [PROFILE, "stdout.txt", "stderr.txt"].into_iter().filter_map(file).filter(text).collect();
-        let profiled = files.first().is_some_and(|f| f.name == PROFILE);
+        let profiled = captured.files.get(PROFILE).is_some_and(|bytes| !bytes.iter().all(u8::is_ascii_whitespace));
         let version = captured.text("stdout.txt").unwrap_or_default();
         let version =
             version.lines().find_map(|l| l.strip_prefix("Using libGenie.so version ").or_else(|| l.strip_prefix("libGenie.so = ")));
         if let Some(version) = version {
             parsed.notes.insert("runtime_version".to_owned(), format!("Genie API {}", version.trim()));
         }
-        if files.is_empty() {
+        let Some(reading) = tool::read(&GenieReader, captured, &[PROFILE, "stdout.txt", "stderr.txt"])? else {
             parsed.failure = Some(Failure::new(FailureKind::Runtime, format!("{} printed nothing and left no profile", self.name())));
             return Ok(parsed);
-        }
-        let reading = GenieReader.read(&files).map_err(|e| ParseError { file: e.file, message: e.message })?;
+        };
         parsed.warnings = reading.warnings;
         parsed.failure = reading.failure;
         if !profiled && parsed.failure.is_none() {

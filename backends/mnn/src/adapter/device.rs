@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use bench_backend_api::{
     Availability, Axis, Captured, Cell, Check, Checks, DeviceFacts, Expected, Failure, FailureKind, Installed, Launch, Need, ParseError,
-    Parsed, Paths, Quant, Query, Reader, Source, SourceFile, StagedFile, Step, Unit, check_reported,
+    Parsed, Paths, Quant, Query, Source, StagedFile, Step, Unit, check_reported,
     tool::{self, Told, Tool, Words, has_hexagon},
 };
 use serde_json::{Value, json};
@@ -20,6 +20,8 @@ static DEMO: LazyLock<Tool> =
 
 const BENCH_NAME: &str = "llm_bench";
 const DEMO_NAME: &str = "llm_demo";
+/// MNN's own programs, which `variant` can ask for.
+pub const PROGRAMS: [&str; 2] = [BENCH_NAME, DEMO_NAME];
 const RESULT: &str = "result.json";
 /// The text that llm_demo is asked with.
 const PROMPT: &str = "prompt.txt";
@@ -180,16 +182,10 @@ pub fn steps(launch: &Launch<'_>, paths: &Paths) -> Vec<Step> {
 /// What the tool left. Its exit status says nothing: llm_demo returns 0 where it loaded nothing.
 pub fn read(captured: &Captured, told: &Told) -> Result<Parsed, ParseError> {
     let mut parsed = Parsed::default();
-    let file = |name: &str| {
-        let bytes = captured.files.get(name).filter(|b| !b.iter().all(u8::is_ascii_whitespace))?;
-        Some(SourceFile { name: name.to_owned(), bytes: bytes.clone() })
-    };
-    let files: Vec<SourceFile> = [RESULT, "stdout.txt", "stderr.txt"].into_iter().filter_map(file).collect();
-    if files.is_empty() {
+    let Some(reading) = tool::read(&MnnReader, captured, &[RESULT, "stdout.txt", "stderr.txt"])? else {
         parsed.failure = Some(Failure::new(FailureKind::Runtime, format!("{} printed nothing", told.tool)));
         return Ok(parsed);
-    }
-    let reading = MnnReader.read(&files).map_err(|e| ParseError { file: e.file, message: e.message })?;
+    };
     parsed.warnings = reading.warnings;
     parsed.failure = reading.failure;
     let number = |key: &str| told.notes.get(key).and_then(|n| n.parse::<u32>().ok());

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use bench_backend_api::{
     Availability, Axis, Captured, Check, Checks, DeviceFacts, Failure, FailureKind, GraphTime, Installed, JOB_FILE, Launch, Need,
-    ParseError, Parsed, Pass, Paths, Reader, Source, SourceFile, StagedFile, Step,
+    ParseError, Parsed, Pass, Paths, Source, StagedFile, Step,
     tool::{self, Told, Tool, Words},
 };
 use bench_backend_qnn::context;
@@ -22,6 +22,9 @@ static PERF_TEST: LazyLock<Tool> =
 const RUNNER_NAME: &str = "bench-ort-qnn-runner";
 const PERF_TEST_NAME: &str = "onnxruntime_perf_test";
 
+/// The programs that `variant` can ask for; the first one runs on this machine too.
+pub const PROGRAMS: [&str; 2] = [RUNNER_NAME, PERF_TEST_NAME];
+
 /// Executions of each graph behind one average.
 const EXECUTIONS: u32 = 20;
 
@@ -30,13 +33,13 @@ const PROVIDER: &str = "QNNExecutionProvider";
 
 /// The program of a launch, the best first.
 fn best(device: &DeviceFacts, installed: &Installed) -> Result<&'static str, Availability> {
-    let runner = RUNNER.probe(device, installed);
-    if runner.is_err() && PERF_TEST.probe(device, installed).is_ok() { Ok(PERF_TEST_NAME) } else { runner.map(|()| RUNNER_NAME) }
+    tool::best(&[(RUNNER_NAME, &*RUNNER), (PERF_TEST_NAME, &*PERF_TEST)], device, installed)
 }
 
 fn tool_of(launch: &Launch<'_>) -> &'static str {
     match launch.cell.asked(Axis::Variant) {
         Some(PERF_TEST_NAME) => PERF_TEST_NAME,
+        Some(RUNNER_NAME) => RUNNER_NAME,
         _ => best(launch.device, launch.installed).unwrap_or(RUNNER_NAME),
     }
 }
@@ -139,16 +142,9 @@ pub fn read(captured: &Captured) -> Result<Parsed, ParseError> {
     let told = Told::of(captured).unwrap_or_default();
     let number = |key: &str| told.notes.get(key).and_then(|n| n.parse::<u32>().ok());
     for (phase, _) in PROFILES {
-        let file = |name: &str| {
-            let name = format!("{phase}/{name}");
-            captured.files.get(&name).filter(|b| !b.iter().all(u8::is_ascii_whitespace)).map(|b| SourceFile { name, bytes: b.clone() })
-        };
-        let files: Vec<SourceFile> = ["stdout.txt", "stderr.txt"].into_iter().filter_map(file).collect();
-        if files.is_empty() {
-            // Steps after a failed one did not run.
-            break;
-        }
-        let reading = OrtQnnReader.read(&files).map_err(|e| ParseError { file: e.file, message: e.message })?;
+        let [stdout, stderr] = ["stdout.txt", "stderr.txt"].map(|name| format!("{phase}/{name}"));
+        // Steps after a failed one did not run.
+        let Some(reading) = tool::read(&OrtQnnReader, captured, &[&stdout, &stderr])? else { break };
         parsed.warnings.extend(reading.warnings.into_iter().map(|w| format!("{phase}: {w}")));
         if let Some(mut failure) = reading.failure {
             failure.message = format!("{phase}: {}", failure.message);
