@@ -20,7 +20,7 @@ use crate::tree::{Method, Tree};
 
 const MS: u64 = 1_000_000;
 /// When maps and files are read, ms after the spawn. Early ones, since there are programs that take 10 ms; then once a second.
-const LOOKS_MS: [u64; 10] = [1, 5, 25, 100, 400, 1000, 2000, 3000, 4000, 5000];
+const LOOKS_MS: [u64; 16] = [1, 5, 25, 100, 200, 300, 400, 550, 700, 850, 1000, 1500, 2000, 3000, 4000, 5000];
 /// And from then on.
 const LATER_LOOK_NS: u64 = 10_000 * MS;
 /// How often the tree is walked. A scan of a whole phone costs more.
