@@ -19,7 +19,8 @@ use crate::sources::Processes;
 use crate::tree::{Method, Tree};
 
 const MS: u64 = 1_000_000;
-/// When maps and files are read, ms after the spawn. Early ones, since there are programs that take 10 ms; then once a second.
+/// When maps and files are read, ms after the spawn. Early ones, since there are programs that take 10 ms; and in the first second
+/// never far apart, since a short benchmark may have its libraries for a fifth of one.
 const LOOKS_MS: [u64; 16] = [1, 5, 25, 100, 200, 300, 400, 550, 700, 850, 1000, 1500, 2000, 3000, 4000, 5000];
 /// And from then on.
 const LATER_LOOK_NS: u64 = 10_000 * MS;
