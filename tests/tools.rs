@@ -198,7 +198,10 @@ fn run(steps: &[bench_backend_api::Step], work: &Path) -> Captured {
             whole.files.insert(name, bytes);
         }
         // The agent's evidence: what was staged to be loaded.
-        let libraries = fs::read_dir(work).unwrap().map(|f| f.unwrap().path().display().to_string()).filter(|p| Path::new(p).extension().is_some_and(|e| e == "so"));
+        let libraries = fs::read_dir(work)
+            .unwrap()
+            .map(|f| f.unwrap().path().display().to_string())
+            .filter(|p| Path::new(p).extension().is_some_and(|e| e == "so"));
         whole.evidence = Evidence { mapped: libraries.collect(), device_nodes: Vec::new() };
     }
     whole

@@ -42,7 +42,7 @@ pub struct Identified {
     pub htp_arch: Option<u32>,
     /// VTCM in MB.
     pub vtcm_mb: Option<u32>,
-    /// Who named the part: [`PROPERTY`], [`MACHINE`], [`PLATFORM`] or [`SCENARIO`].
+    /// Who named the part: `ro.soc.model`, the kernel, the board platform, or [`SCENARIO`].
     pub source: Option<&'static str>,
     /// The parts that it may be, when the device's word is that of several.
     pub ambiguous: Vec<String>,

@@ -1,5 +1,5 @@
 //! Files: the service `sync:`. A request is four letters, four bytes of length (little endian) and a path. Source: SYNC.TXT and
-//! file_sync_protocol.h of packages/modules/adb. Here are questions and listings; content goes through [`super::push`] and [`super::pull`].
+//! file_sync_protocol.h of packages/modules/adb. Here are questions and listings; content goes through `push` and `pull`.
 
 use std::io;
 
