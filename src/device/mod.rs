@@ -113,10 +113,10 @@ pub trait Device: Send + Sync {
     fn run(&self, spec: &Spec, cancel: Cancel) -> impl Future<Output = Result<Done, DeviceError>> + Send;
     /// Fetches a file of the work folder; `false` when it does not exist. At most `limit` bytes are taken.
     fn fetch(&self, folder: &str, name: &str, host: &Path, limit: u64) -> impl Future<Output = Result<bool, DeviceError>> + Send;
-    /// What the system has logged since a moment (UTC, seconds since 1970), as [`crate::run::logs`] reads it; `None` where nobody asks for
+    /// What the system has logged in the last seconds, as [`crate::run::logs`] reads it; `None` where nobody asks for
     /// it: on this machine the log is other people's business.
-    fn log(&self, since_epoch_s: u64) -> impl Future<Output = Result<Option<String>, DeviceError>> + Send {
-        let _ = since_epoch_s;
+    fn log(&self, seconds: u64) -> impl Future<Output = Result<Option<String>, DeviceError>> + Send {
+        let _ = seconds;
         async { Ok(None) }
     }
     /// Removes a work folder.

@@ -44,7 +44,7 @@ pub async fn ask(remote: &Remote, root: &str) -> Result<Asked, AdbError> {
         "echo \"online=$(cat /sys/devices/system/cpu/online 2>/dev/null)\"\n\
          echo \"staged=$(du -sk {}/store 2>/dev/null)\"\necho '{LOG}'\n{}",
         quote(root),
-        logs::command(0)
+        logs::command(86_400)
     );
     let output = remote.exec(&script, Limits { output: 3 * logs::LIMIT as u64, ..Limits::default() }).await?;
     Ok(read(&output.text()))

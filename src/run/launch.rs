@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use bench_backend_api::{
@@ -84,7 +84,7 @@ pub async fn run<D: Device>(
     }
     fs::create_dir_all(dir).map_err(FolderError::io(dir))?;
     let (mut steps, mut staged) = (Vec::new(), Staged::default());
-    let (begun, trips) = (SystemTime::now(), device.round_trips());
+    let (begun, trips) = (Instant::now(), device.round_trips());
     let result = execute(device, request, dir, work_name, &cancel, (&mut steps, &mut staged)).await;
     let mut lost = false;
     let (parsed, checks, failure) = match result {
@@ -137,10 +137,8 @@ pub async fn run<D: Device>(
 }
 
 /// What the device's own log says about the launch; the log is kept beside it. A log that can't be had costs the launch nothing.
-async fn logged<D: Device>(device: &D, request: Request<'_>, dir: &Path, begun: SystemTime, steps: &[StepRecord]) -> Vec<logs::Finding> {
-    // The device's clock may be a little behind this machine's.
-    let since = begun.duration_since(UNIX_EPOCH).map_or(0, |t| t.as_secs()).saturating_sub(2);
-    let Ok(Some(text)) = device.log(since).await else { return Vec::new() };
+async fn logged<D: Device>(device: &D, request: Request<'_>, dir: &Path, begun: Instant, steps: &[StepRecord]) -> Vec<logs::Finding> {
+    let Ok(Some(text)) = device.log(begun.elapsed().as_secs() + 2).await else { return Vec::new() };
     let _ = fs::write(dir.join(logs::FILE), &text);
     let Some(last) = steps.last() else { return Vec::new() };
     let out = if steps.len() == 1 { dir.to_path_buf() } else { dir.join(&last.name) };

@@ -20,11 +20,11 @@ pub const LIMIT: usize = 2 << 20;
 /// The line between logcat and the kernel's log.
 const KERNEL: &str = "--------- kernel";
 
-/// A script for the device's shell that prints logcat since a time (UTC, seconds since 1970, by the device's clock), then the kernel's log where it
-/// may be read. A device without logcat prints an empty first part; nothing of it fails.
-pub fn command(since_epoch_s: u64) -> String {
+/// A script for the device's shell that prints logcat of the last seconds, by the device's own clock, which may differ from this machine's; then
+/// the kernel's log where it may be read. A device without logcat prints an empty first part; nothing of it fails.
+pub fn command(seconds: u64) -> String {
     format!(
-        "logcat -d -v threadtime -v epoch -b main -b system -b crash -T {since_epoch_s}.000 2>/dev/null | tail -c {LIMIT}; \
+        "logcat -d -v threadtime -v epoch -b main -b system -b crash -T $(($(date +%s) - {seconds})).000 2>/dev/null | tail -c {LIMIT}; \
          echo; echo '{KERNEL}'; dmesg 2>/dev/null | tail -c {LIMIT}; true"
     )
 }

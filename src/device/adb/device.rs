@@ -143,6 +143,11 @@ impl Adb {
     pub fn with_chip(mut self, chip: Identified) -> Self {
         let facts = &mut self.facts;
         (facts.soc_model, facts.htp_arch) = (chip.soc_model.unwrap_or(0), chip.htp_arch.unwrap_or(0));
+        // Parts for boards and cars, with Android or without.
+        let board = ["QCS", "QRB", "SA"].iter().any(|family| chip.part.as_deref().is_some_and(|part| part.starts_with(family)));
+        if board && facts.class == DeviceClass::Phone && self.options.class.is_none() {
+            facts.class = DeviceClass::Board;
+        }
         (facts.soc, facts.vtcm_mb, facts.no_llm) = (chip.part.clone(), chip.vtcm_mb, chip.no_llm.clone());
         self.chip = chip;
         self
@@ -277,7 +282,11 @@ fn parent(path: &str) -> &str {
 fn device_facts(serial: &str, said: &Facts, options: &Options) -> DeviceFacts {
     let arch = said.arch.clone().unwrap_or_else(|| "unknown".to_owned());
     // What ran where decides: programs of a PC's architecture are no phone, whatever the properties say.
-    let found = if arch.starts_with("aarch64") || arch.starts_with("arm") { DeviceClass::Phone } else { DeviceClass::Emulator };
+    let found = match (arch.starts_with("aarch64") || arch.starts_with("arm"), &said.android) {
+        (false, _) => DeviceClass::Emulator,
+        (true, Some(_)) => DeviceClass::Phone,
+        (true, None) => DeviceClass::Board,
+    };
     DeviceFacts {
         name: serial.to_owned(),
         class: options.class.unwrap_or(found),
@@ -334,9 +343,9 @@ impl Device for Adb {
         Ok(self.again(|| self.fetch_file(folder, name, host, limit)).await?)
     }
 
-    async fn log(&self, since_epoch_s: u64) -> Result<Option<String>, DeviceError> {
+    async fn log(&self, seconds: u64) -> Result<Option<String>, DeviceError> {
         let limits = Limits { output: 3 * logs::LIMIT as u64, ..Limits::default() };
-        let said = self.remote.exec(&logs::command(since_epoch_s), limits).await?;
+        let said = self.remote.exec(&logs::command(seconds), limits).await?;
         Ok(Some(String::from_utf8_lossy(&said.stdout).into_owned()))
     }
 
