@@ -3,7 +3,13 @@
 use bench_backend_api::{Backend, DeviceFacts, Reader};
 use bench_backend_command::CommandBackend;
 
-use crate::scenario;
+use crate::{
+    doctor::{
+        Check,
+        checks::{artifact::Bundle, genie},
+    },
+    scenario,
+};
 
 /// Every backend that can run.
 pub static BACKENDS: &[&dyn Backend] = &[
@@ -26,6 +32,9 @@ pub static READERS: &[&dyn Reader] = &[
 
 /// Frameworks whose programs for phones the user builds: the lines to type, with `{soc}`, `{soc_model}` and `{htp_arch}` for the chip's.
 pub static BUILD_GUIDES: &[(&str, &str)] = &[("mnn", bench_backend_mnn::BUILD_GUIDE)];
+
+/// Frameworks whose configuration `bench doctor` can judge.
+pub static LINTS: &[(&str, &[Check<Bundle>])] = &[("genie", genie::CHECKS)];
 
 /// The lines of [`BUILD_GUIDES`] for a backend and a chip.
 pub fn build_guide(id: &str, device: &DeviceFacts) -> Option<String> {

@@ -15,7 +15,7 @@ use super::{
     runtimes::cache,
 };
 use crate::{
-    device::adb::Adb,
+    device::adb::{Adb, Server, connect},
     doctor::{Finding, Said, Severity, ask::Asked, unplug},
     registry,
     runtimes::{Cache, agent_for},
@@ -62,7 +62,7 @@ fn load(path: &Path) -> anyhow::Result<Scenario> {
 async fn findings(cache: &Cache, args: &Args, scenario: Option<&Scenario>) -> anyhow::Result<Vec<Finding>> {
     let choice = scenario.map(|s| s.device.clone()).unwrap_or_default();
     let phones = scenario.is_none() || !choice.local;
-    let look = if phones { devices::look(&args.servers).await? } else { Look { devices: Vec::new(), errors: Vec::new() } };
+    let look = if phones { look(args, &choice).await? } else { Look { devices: Vec::new(), errors: Vec::new() } };
     let mut findings = gather::host(cache, &args.servers, &look, phones).await?;
     findings.extend(scenario.iter().flat_map(|s| gather::warnings(s)));
 
@@ -98,6 +98,26 @@ async fn findings(cache: &Cache, args: &Args, scenario: Option<&Scenario>) -> an
         findings.push(survive_unplug(cache, targets).await?);
     }
     Ok(findings)
+}
+
+/// Devices on the network that a scenario names are connected to, as for a run.
+async fn look(args: &Args, choice: &DeviceChoice) -> anyhow::Result<Look> {
+    let look = devices::look(&args.servers).await?;
+    let there = |serial: &String| look.devices.iter().any(|row| row.seen.listed.serial == *serial);
+    let network = |serial: &&String| serial.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let absent: Vec<&String> = choice.serial.iter().filter(|serial| !there(serial)).filter(network).collect();
+    if absent.is_empty() {
+        return Ok(look);
+    }
+    if let Some(address) = args.servers.addresses()?.into_iter().next()
+        && let Ok(server) = Server::reach(address).await
+    {
+        for serial in absent {
+            // Whether it came to anything is seen in the list.
+            let _ = connect::connect(&server, serial).await;
+        }
+    }
+    devices::look(&args.servers).await
 }
 
 fn finding(check: &'static str, place: &str, why: &'static str, said: Said) -> Finding {

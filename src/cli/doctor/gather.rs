@@ -19,7 +19,6 @@ use crate::{
             artifact::{self, Bundle, Cluster, Cores},
             backend::{self, Engine, build_of},
             device::{self, Phone},
-            genie,
             host::{self, AdbServer, Host},
             load::{self, Load, Model},
         },
@@ -67,10 +66,11 @@ async fn version(address: crate::device::adb::Address) -> Result<u32, String> {
     u32::from_str_radix(said.trim(), 16).map_err(|_| format!("{}: {said:?} is no version of an adb server", server.address()))
 }
 
-/// A device by itself.
+/// A device by itself; of one that is not there it is known what the agent would have to be.
 pub fn phone(cache: &Cache, target: &Target) -> Vec<Finding> {
-    let Some(device) = &target.device else { return Vec::new() };
     let facts = &target.facts;
+    let agent = agent_for(cache, facts).map_err(|e| e.to_string());
+    let Some(device) = &target.device else { return examine(&[device::AGENT], &facts.name, &agent) };
     let names: BTreeSet<String> = registry::BACKENDS
         .iter()
         .flat_map(|b| b.needs(facts))
@@ -85,7 +85,7 @@ pub fn phone(cache: &Cache, target: &Target) -> Vec<Finding> {
         facts: device.said().clone(),
         chip: device.chip().clone(),
         asked: target.asked.clone(),
-        agent: agent_for(cache, facts).map_err(|e| e.to_string()),
+        agent,
         runners: names.into_iter().map(runner).collect(),
     };
     examine(device::CHECKS, &facts.name, &phone)
@@ -168,9 +168,8 @@ pub fn cells(scenario: &Scenario, target: &Target, backends: &[&dyn Backend], al
         };
         let place = root.display().to_string();
         findings.extend(examine(artifact::CHECKS, &place, &bundle));
-        if *id == "genie" {
-            findings.extend(examine(genie::CHECKS, &place, &bundle));
-        }
+        let lints = registry::LINTS.iter().filter(|(backend, _)| backend == id);
+        findings.extend(lints.flat_map(|(_, checks)| examine(checks, &place, &bundle)));
     }
     if let Some(device) = &target.device {
         let said = device.said();

@@ -13,8 +13,14 @@ use crate::{
             shell::quote,
         },
     },
-    doctor::{Check, Said, ask::Asked},
+    doctor::{Check, Said, Severity, ask::Asked},
 };
+
+/// The agent built for a device, or the way to one.
+pub type Agent = Result<PathBuf, String>;
+
+/// The check of the agent, also for a device that is not there.
+pub const AGENT: Check<Agent> = Check { id: "agent", why: "the agent starts and watches everything that is measured", of: agent };
 
 /// What is known of a device.
 #[derive(Debug, Clone)]
@@ -28,7 +34,7 @@ pub struct Phone {
     /// What only the doctor asks.
     pub asked: Asked,
     /// The agent built for it, or the way to one.
-    pub agent: Result<PathBuf, String>,
+    pub agent: Agent,
     /// Our runners for it, by name, and whether they are built.
     pub runners: Vec<(String, bool)>,
 }
@@ -53,7 +59,7 @@ pub static CHECKS: &[Check<Phone>] = &[
     Check { id: "chip", why: "libraries and models are built for one chip", of: chip },
     Check { id: "class", why: "figures of an emulated NPU are never a phone's", of: class },
     Check { id: "android", why: "the vendor's part of the system image decides what the NPU can do", of: android },
-    Check { id: "agent", why: "the agent starts and watches everything that is measured", of: agent },
+    Check { id: AGENT.id, why: AGENT.why, of: |phone| agent(&phone.agent) },
     Check { id: "runners", why: "without our runners the vendors' programs are used, which time no single tokens", of: runners },
     Check { id: "fastrpc", why: "every call of the NPU goes through this node", of: fastrpc },
     Check { id: "unsigned-pd", why: "your SDK's skel libraries are not signed by the phone's vendor", of: unsigned },
@@ -105,10 +111,10 @@ fn android(phone: &Phone) -> Vec<Said> {
     }]
 }
 
-fn agent(phone: &Phone) -> Vec<Said> {
-    vec![match &phone.agent {
+fn agent(agent: &Agent) -> Vec<Said> {
+    vec![match agent {
         Ok(path) => Said::ok(path.display().to_string()),
-        Err(words) => Said::error(words, format!("bench runtimes build --arch {}", phone.device.arch)),
+        Err(words) => Said { severity: Severity::Error, what: words.clone(), fix: None },
     }]
 }
 

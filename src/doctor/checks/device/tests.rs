@@ -12,7 +12,7 @@ use crate::{
         },
         identify, phone_facts,
     },
-    doctor::{Severity, ask::Refusal, examine},
+    doctor::{ask::Refusal, examine},
 };
 
 fn access(may: &str) -> Reading<Access> {
