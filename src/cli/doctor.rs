@@ -15,7 +15,10 @@ use super::{
     runtimes::cache,
 };
 use crate::{
-    device::adb::{Adb, Server, connect},
+    device::{
+        DeviceError,
+        adb::{Adb, Server, connect},
+    },
     doctor::{Finding, Said, Severity, ask::Asked, unplug},
     registry,
     runtimes::{Cache, agent_for},
@@ -194,7 +197,8 @@ async fn survive_unplug(cache: &Cache, mut targets: Vec<Target>) -> anyhow::Resu
                 }
                 unplug::survives(&device, &folder, unplug::Patience::default(), &super::note).await
             };
-            let tried: Result<Said, crate::device::DeviceError> = tried.await;
+            let tried: Result<Said, DeviceError> = tried.await;
+            let _ = std::fs::remove_dir_all(&folder);
             tried.unwrap_or_else(|e| Said::error(e.to_string(), "see the other findings about this device"))
         }
     };

@@ -31,6 +31,10 @@ impl Default for Patience {
 
 /// A device answers this question in milliseconds; a cable that is out says nothing for ever.
 const PING: Duration = Duration::from_secs(2);
+/// The command leaves this file in its folder when it begins.
+const STARTED: &str = "started";
+/// Sending the agent and starting it takes seconds.
+const START: Duration = Duration::from_secs(60);
 /// After the device is back, the agent is asked for within this time.
 const SETTLE: Duration = Duration::from_secs(15);
 
@@ -51,7 +55,7 @@ fn spec(device: &Adb, work: &str, folder: &Path, patience: Patience) -> Spec {
     let shell = if device.said().android.is_some() { "/system/bin/sh" } else { "/bin/sh" };
     Spec {
         v: 1,
-        argv: vec![shell.to_owned(), "-c".to_owned(), format!("sleep {seconds}")],
+        argv: vec![shell.to_owned(), "-c".to_owned(), format!("touch {STARTED} && sleep {seconds}")],
         env: BTreeMap::from([("PATH".to_owned(), "/system/bin:/usr/bin:/bin".to_owned())]),
         cwd: work.to_owned(),
         stdin: None,
@@ -72,7 +76,7 @@ async fn tried(device: &Adb, spec: &Spec, patience: Patience, say: &(dyn Fn(&str
     // A run that ends before its time tells by itself.
     let not_done = tokio::select! {
         ended = &mut run => return early(ended.map(|_| ())),
-        words = cable(device, patience, say) => words,
+        words = cable(device, &spec.cwd, patience, say) => words,
     };
     if not_done.is_none()
         && let Ok(ended) = timeout(SETTLE, &mut run).await
@@ -102,8 +106,17 @@ fn early(ended: Result<(), DeviceError>) -> Result<Said, DeviceError> {
     }
 }
 
-/// Waits for the device to go and to come back; words if it did not.
-async fn cable(device: &Adb, patience: Patience, say: &(dyn Fn(&str) + Sync)) -> Option<String> {
+/// Waits for the command to run, then for the device to go and to come back; words if one of them did not happen.
+async fn cable(device: &Adb, work: &str, patience: Patience, say: &(dyn Fn(&str) + Sync)) -> Option<String> {
+    // What is not yet started can't be ended: a cable that is out too early would prove nothing.
+    let mark = format!("{work}/{STARTED}");
+    let end = Instant::now() + START;
+    while !matches!(device.remote().stat(&mark).await, Ok(Some(_))) {
+        if Instant::now() >= end {
+            return Some(format!("the command did not begin within {} s: nothing was learnt", START.as_secs()));
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
     say("unplug the device now (over Wi-Fi: switch its Wi-Fi off)");
     if !until(device, false, patience.vanish).await {
         return Some(format!("the device was not unplugged within {} s: nothing was learnt", patience.vanish.as_secs()));
