@@ -34,7 +34,7 @@ const PING: Duration = Duration::from_secs(2);
 /// The command leaves this file in its folder when it begins.
 const STARTED: &str = "started";
 /// Sending the agent and starting it takes seconds.
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_mins(1);
 /// After the device is back, the agent is asked for within this time.
 const SETTLE: Duration = Duration::from_secs(15);
 
