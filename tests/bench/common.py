@@ -47,6 +47,16 @@ def agent(spec, folder):
     return done
 
 
+def gaps_ms(run):
+    """Times from one runner's end to the next one's start in a run, in ms."""
+    done = [json.loads(p.read_text()) for p in Path(run).glob("logs/**/done.json")]
+    done.sort(key=lambda d: d["start_ns"])
+    boots = {d["boot_id"] for d in done}
+    if len(boots) > 1:
+        sys.exit(f"{run}: launches of {len(boots)} boots")
+    return [(after["start_ns"] - before["end_ns"]) / 1e6 for before, after in zip(done, done[1:])]
+
+
 def interval(values, confidence=0.95):
     """Order-statistics interval of the median: (low, high, its real confidence). The widest one there is when the values are few."""
     values, n = sorted(values), len(values)
