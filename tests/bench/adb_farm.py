@@ -1,15 +1,16 @@
 """Many phones driven by one `bench run`, with an engine that sleeps: wall time over that of one phone, and the peak memory of `bench`.
 
-Three runs alternate with one phone, since the first of each also stages. `--phones N` sets the number."""
+A phone here is some processes of this machine. What 32 of them compute shares its processors, which 32 real phones do not, so launches
+have to be about as long as real ones for a figure about `bench`. `--phones N` and `--rounds N` set the numbers."""
 
 import statistics
 import sys
 
-from common import QUICK
+from common import QUICK, number
 from phones import Phones
 
-COUNT = int(sys.argv[sys.argv.index("--phones") + 1]) if "--phones" in sys.argv else (4 if QUICK else 32)
-ROUNDS, LAUNCHES, PACE_MS = (1, 1, 500) if QUICK else (3, 3, 3000)
+COUNT, ROUNDS = number("--phones", 4 if QUICK else 32), number("--rounds", 1 if QUICK else 3)
+LAUNCHES, PACE_MS = (1, 500) if QUICK else (2, 10_000)
 ENGINE = ["standins/runner.py", "--pace", str(PACE_MS)]
 
 ones, alls, memory, cpu = [], [], {1: [], COUNT: []}, {1: [], COUNT: []}

@@ -10,7 +10,7 @@ import statistics
 from common import QUICK, gaps_ms, interval
 from phones import Phones
 
-LAUNCHES, SLOW_LAUNCHES, PACE_MS = (4, 2, 500) if QUICK else (40, 10, 3000)
+LAUNCHES, SLOW_LAUNCHES, PACE_MS = (4, 2, 500) if QUICK else (40, 8, 3000)
 
 
 def report(name, gaps, note):

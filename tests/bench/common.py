@@ -14,6 +14,11 @@ PROGRAMS = Path(os.environ.get("BENCH_PROGRAMS") or Path(os.environ.get("CARGO_T
 QUICK = "--quick" in sys.argv[1:]
 
 
+def number(flag, default):
+    """The whole number behind a flag of the command line."""
+    return int(sys.argv[sys.argv.index(flag) + 1]) if flag in sys.argv else default
+
+
 def program(name):
     path = PROGRAMS / name
     if not path.is_file():
