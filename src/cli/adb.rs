@@ -51,10 +51,23 @@ impl Servers {
         Ok(select::survey(&self.addresses()?).await)
     }
 
-    async fn reach(&self, seen: Seen) -> Result<Adb, SelectError> {
+    /// Asks every device what it is; all at once, since a phone takes some hundred milliseconds to answer and there may be many.
+    async fn reach(&self, seen: Vec<Seen>) -> Vec<(String, Result<Adb, SelectError>)> {
         let digests = Cache::locate().map(|cache| cache.join("digests.jsonl"));
         let options = Options { reconnect: *self.reconnect, digests, ..Options::default() };
-        Ok(Adb::open(seen.server, &seen.listed.serial, options).await?)
+        let asked: Vec<_> = seen
+            .into_iter()
+            .map(|Seen { server, listed }| {
+                let (serial, options) = (listed.serial.clone(), options.clone());
+                (listed.serial, tokio::spawn(async move { Adb::open(server, &serial, options).await }))
+            })
+            .collect();
+        let mut answers = Vec::new();
+        for (serial, asked) in asked {
+            let answer = asked.await.unwrap_or_else(|bug| std::panic::resume_unwind(bug.into_panic()));
+            answers.push((serial, answer.map_err(SelectError::from)));
+        }
+        answers
     }
 
     /// The devices that a scenario means, each asked what it is.
@@ -62,8 +75,9 @@ impl Servers {
         let survey = self.survey().await?;
         if !choice.serial.is_empty() {
             let mut devices = Vec::new();
-            for seen in survey.by_serial(&choice.serial).await.map_err(unavailable)? {
-                let adb = self.reach(seen).await.map_err(unavailable)?;
+            let seen = survey.by_serial(&choice.serial).await.map_err(unavailable)?;
+            for (_, answer) in self.reach(seen).await {
+                let adb = answer.map_err(unavailable)?;
                 let chip = chip(choice, adb.said());
                 if let Some(words) = other_chip(choice, &chip) {
                     return Err(failed(format!("{}: {words}", adb.facts().name)));
@@ -74,9 +88,8 @@ impl Servers {
         }
         let mut matching = Vec::new();
         let mut others = Vec::new();
-        for seen in survey.usable().map_err(unavailable)? {
-            let serial = seen.listed.serial.clone();
-            match self.reach(seen).await {
+        for (serial, answer) in self.reach(survey.usable().map_err(unavailable)?).await {
+            match answer {
                 Ok(adb) => {
                     let chip = chip(choice, adb.said());
                     match other_chip(choice, &chip) {

@@ -16,7 +16,7 @@ const TO: &str = "/data/local/tmp/pushed";
 
 #[tokio::main]
 async fn main() -> io::Result<()> {
-    let (pairs, megabytes) = if quick() { (2, 32) } else { (10, 1000) };
+    let (pairs, megabytes) = if quick() { (1, 8) } else { (10, 1000) };
     let lab = Lab::start().await.expect("the test phone");
     machine();
     let (random, text) = (lab.file("random.bin"), lab.file("text.json"));

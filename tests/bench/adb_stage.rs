@@ -18,7 +18,7 @@ const FILES: u64 = 10;
 
 #[tokio::main]
 async fn main() -> io::Result<()> {
-    let (rounds, total) = if quick() { (2, 200_000_000) } else { (20, 10_000_000_000) };
+    let (rounds, total) = if quick() { (2, 20_000_000) } else { (20, 10_000_000_000) };
     let lab = Lab::start().await.expect("the test phone");
     machine();
     let files: Vec<_> = (0..FILES).map(|i| StoreFile { host: lab.file(&format!("model_{i}_of_{FILES}.bin")), executable: false }).collect();

@@ -14,6 +14,11 @@ PROGRAMS = Path(os.environ.get("BENCH_PROGRAMS") or Path(os.environ.get("CARGO_T
 QUICK = "--quick" in sys.argv[1:]
 
 
+def number(flag, default):
+    """The whole number behind a flag of the command line."""
+    return int(sys.argv[sys.argv.index(flag) + 1]) if flag in sys.argv else default
+
+
 def program(name):
     path = PROGRAMS / name
     if not path.is_file():
@@ -45,6 +50,16 @@ def agent(spec, folder):
     if done["ended"]["code"] != 0:
         sys.exit(f"{spec['argv']}: {done['ended']}\n{(out / 'stderr.txt').read_text()[-2000:]}")
     return done
+
+
+def gaps_ms(run):
+    """Times from one runner's end to the next one's start in a run, in ms."""
+    done = [json.loads(p.read_text()) for p in Path(run).glob("logs/**/done.json")]
+    done.sort(key=lambda d: d["start_ns"])
+    boots = {d["boot_id"] for d in done}
+    if len(boots) > 1:
+        sys.exit(f"{run}: launches of {len(boots)} boots")
+    return [(after["start_ns"] - before["end_ns"]) / 1e6 for before, after in zip(done, done[1:])]
 
 
 def interval(values, confidence=0.95):

@@ -10,19 +10,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from common import QUICK, ROOT, interval, run_folder
+from common import QUICK, ROOT, gaps_ms, interval, run_folder
 
 HERE = Path(__file__).resolve().parent
-
-
-def gaps_ms(run):
-    """Times between consecutive runners of one run, in ms."""
-    done = [json.loads(p.read_text()) for p in Path(run).glob("logs/**/done.json")]
-    done.sort(key=lambda d: d["start_ns"])
-    boots = {d["boot_id"] for d in done}
-    if len(boots) > 1:
-        sys.exit(f"{run}: launches of {len(boots)} boots")
-    return [(after["start_ns"] - before["end_ns"]) / 1e6 for before, after in zip(done, done[1:])]
 
 
 def report(name, gaps):

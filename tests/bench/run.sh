@@ -9,6 +9,13 @@ python3 -c 'import common; common.machine()'
 for name in cli harness agent sampling; do
     python3 "$name.py" "$@"
 done
+if [ "$(id -u)" != 0 ] || ! command -v adb > /dev/null; then
+    echo "skipped: those over ADB need root and adb"
+    exit
+fi
+for name in adb_overhead adb_farm; do
+    python3 "$name.py" "$@"
+done
 # In the dev profile, as everything that README builds.
 for name in adb_push adb_stage; do
     cargo bench --quiet --profile dev --bench "$name" -- "$@"

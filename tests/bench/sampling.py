@@ -24,14 +24,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from common import QUICK, ROOT, interval, program, run_folder, show
+from common import QUICK, ROOT, interval, number, program, run_folder, show
 
-
-def number(flag, default):
-    return float(sys.argv[sys.argv.index(flag) + 1]) if flag in sys.argv else default
-
-
-SECONDS, SEED = number("--seconds", 2 if QUICK else 120), int(number("--seed", 1))
+SECONDS, SEED = number("--seconds", 2 if QUICK else 120), number("--seed", 1)
 SLOT_S, EDGE_S, SETTLE_S, RATE_HZ = ((0.15, 0.25) if QUICK else (0.8, 1.2)), 0.05, (0.1 if QUICK else 1), 10.0
 # About 70 million weights, so that a step takes milliseconds, as on a phone, and few layers and heads for keys and values, so that it does not
 # take twice as long after some thousand tokens.

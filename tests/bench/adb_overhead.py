@@ -1,0 +1,32 @@
+"""What a repetition over ADB costs beside the program that is measured: from one runner's end to the next runner's start.
+
+Both times come from the agents' done.json. The phone is a name space of this machine, so that its clock is the same for all launches. Everything
+between counts: noticing the end, evidence, fetching, the device's log, removing, parsing, journal, and staging and starting the next one. An
+engine that takes no time gives the cost itself; one that sleeps shows how much later the end is noticed after a longer run."""
+
+import json
+import statistics
+
+from common import QUICK, gaps_ms, interval
+from phones import Phones
+
+LAUNCHES, SLOW_LAUNCHES, PACE_MS = (4, 2, 500) if QUICK else (40, 8, 3000)
+
+
+def report(name, gaps, note):
+    low, high, real = interval(gaps)
+    print(
+        f"{'between two launches over ADB, ' + name + ', ms':<58} {statistics.median(gaps):.0f} [{low:.0f}, {high:.0f}]"
+        f"  max {max(gaps):.0f}, n={len(gaps)}, {100 * real:.0f} %; {note}",
+        flush=True,
+    )
+
+
+with Phones(1) as phones:
+    _, _, (run,) = phones.run(phones.serials, LAUNCHES, ["bench/standin.py"], "short")
+    report("no time", gaps_ms(run), "target < 250")
+    _, _, (slow,) = phones.run(phones.serials, SLOW_LAUNCHES, ["standins/runner.py", "--pace", str(PACE_MS)], "long")
+    report(f"{3 * PACE_MS / 1e3:.1f} s", gaps_ms(slow), "the poll's waiting included")
+trips = json.loads((run / "manifest.json").read_text())["device_says"]["adb_round_trips"]
+launches = len(list(run.glob("logs/**/done.json")))
+print(f"adb round trips: {trips / launches:.1f} a launch, staging and facts included ({trips} in {launches} launches)", flush=True)
