@@ -325,9 +325,9 @@ fn the_real_engines_run_in_the_phone() {
     lab.left_nothing();
 }
 
-/// Numbers of the stand-ins, in us: a prefill graph of 32 tokens, a decode graph; a token of the prompt, a token of the answer.
-const NUMBERS: &str =
-    r#"{"average_us": {"prefill": 6400, "decode": 1250}, "prefill_us": 150, "decode_us": 2500, "inference_ms": 4.0, "sleep_s": 0}"#;
+/// Numbers of the stand-ins, in us: a prefill graph of 32 tokens, a decode graph; a token of the prompt, a token of the answer. Long enough for the
+/// agent to see the libraries of each process (at 0.4 and 1 s).
+const NUMBERS: &str = r#"{"average_us": {"prefill": 6400, "decode": 1250}, "prefill_us": 150, "decode_us": 50000, "init_us": 800000, "inference_ms": 4.0, "sleep_s": 0.5}"#;
 
 #[test]
 fn the_vendors_tools_run_in_the_phone() {
@@ -369,10 +369,10 @@ fn the_vendors_tools_run_in_the_phone() {
             "{tool}"
         );
     }
-    // 40 x 150 us, then 7 steps of 2.5 ms that really pass.
+    // 40 x 150 us, then 7 steps of 50 ms that really pass.
     let app = of(&rows, "genie-app");
     assert!(
-        (6.0..60.0).contains(&number(app, "ttft_ms").unwrap()) && (80.0..=400.0).contains(&number(app, "decode_tok_s").unwrap()),
+        (6.0..60.0).contains(&number(app, "ttft_ms").unwrap()) && (10.0..=20.0).contains(&number(app, "decode_tok_s").unwrap()),
         "{app:#?}"
     );
     // One query a process: only a first one (rule R1).
@@ -383,15 +383,18 @@ fn the_vendors_tools_run_in_the_phone() {
     let kinds = |tool: &str| -> Vec<String> {
         samples.iter().filter(|s| s["cell"] == of(&rows, tool)["cell"] && s["pass"] == "measure").map(|s| s["query_kind"].clone()).collect()
     };
-    assert_eq!(kinds("genie-t2t-run"), ["first_query"]);
+    assert_eq!((kinds("genie-t2t-run"), kinds("llm_demo")), (vec!["first_query".to_owned()], vec!["first_query".to_owned()]));
     assert_eq!(kinds("genie-app"), ["first_query", "warm_query", "warm_query"]);
-    // Means of the tool's own: 40 x 150 us, 400 tokens a second.
-    for (tool, method) in [("model_benchmark", "runtime_reported"), ("llm_bench", "derived"), ("llm_demo", "derived")] {
-        assert_eq!(said(tool, methods)[0], method, "{tool}");
-        near(of(&rows, tool), "decode_tok_s", 400.0, 0.05);
+    // Means of the tool's own: 40 x 150 us, 20 tokens a second.
+    for (tool, method) in [("model_benchmark", "runtime_reported"), ("llm_bench", "derived")] {
+        assert_eq!(said(tool, methods)[..2], [method, "runtime_reported"], "{tool}");
+        near(of(&rows, tool), "ttft_ms", 6.0, 0.05);
+        near(of(&rows, tool), "decode_tok_s", 20.0, 0.05);
     }
-    near(of(&rows, "model_benchmark"), "ttft_ms", 6.0, 0.05);
-    near(of(&rows, "llm_bench"), "ttft_ms", 6.0, 0.05);
+    // A question a process here too; its time is printed with two digits behind the point, the speed of the prefill is better.
+    let demo = of(&rows, "llm_demo");
+    assert_eq!(said("llm_demo", ["ttft_method", "ttft_scope", "ttft_ms", "unit_requested"]), ["derived", "text", "", "cpu"]);
+    near(demo, "first_query_ttft_ms", 6.0, 0.05);
     // What was asked of the processors (rule R10): on a phone the votes that go with a burst.
     for tool in ["qnn-net-run", "genie-app", "genie-t2t-run", "onnxruntime_perf_test"] {
         assert!(of(&rows, tool)["votes"].contains("perf_profile=burst"), "{tool}: {}", of(&rows, tool)["votes"]);
