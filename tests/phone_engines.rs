@@ -353,6 +353,9 @@ fn the_vendors_tools_run_in_the_phone() {
         assert_eq!(said(tool, methods), ["composed", "composed", "composed", "burst"], "{tool}");
         assert!(number(of(&rows, tool), "itl_p50_ms").is_none() && of(&rows, tool)["absent"].contains("itl_p50_ms="), "{tool}");
     }
+    for tool in ["qnn-net-run", "onnxruntime_perf_test", "genie-app"] {
+        assert_eq!((of(&rows, tool)["chunk"].as_str(), of(&rows, tool)["padded_prompt_tokens"].as_str()), ("32", "64"), "{tool}");
+    }
     // 40 tokens are two runs of a graph for 32: 12.8 ms; a step of 1.25 ms makes 800 tokens a second.
     let qnn = of(&rows, "qnn-net-run");
     near(qnn, "ttft_ms", 12.8, 1e-5);
