@@ -44,6 +44,8 @@ impl Lab {
         let lab = Self::start(tools_machine())?;
         let made = Command::new(root().join("tests/standins/android/make-sdk.sh")).arg(lab.path("libexec")).output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        // The server knows the phone before a first run, so that its stand-ins can be told what to do.
+        run(lab.bench(Command::new("adb")).args(["connect", &lab.phone.address])).expect(0);
         Some(lab)
     }
 
@@ -97,7 +99,7 @@ impl Lab {
         String::from_utf8(command.output().unwrap().stdout).unwrap()
     }
 
-    /// What the stand-ins on the phone do from now on. The phone has to be known to the server: after a first run.
+    /// What the stand-ins on the phone do from now on.
     fn tools_do(&self, knobs: &Value) {
         let text = knobs.to_string();
         assert_eq!(self.shell(&format!("echo '{text}' > {PHONE_TMP}/standin.json; cat {PHONE_TMP}/standin.json")).trim(), text);
@@ -204,30 +206,29 @@ fn tools_scenario(lab: &Lab, name: &str, tools: &[&str], files: &[(&str, &str)],
         ("mnn", "config = \"model/config.json\"\nfiles = [\"model/llm.*\", \"model/tokenizer.txt\", \"model/prompt.txt\"]"),
     ];
     let all: Vec<&str> = TOOLS.iter().flat_map(|(_, own)| own.iter().copied()).collect();
-    let mut text = format!(
+    let head = format!(
         "name = \"{name}\"\n[device]\nserial = \"{}\"\n[models.small]\ncontext = 128\nchunk = 32\ngeometry = \"small.toml\"\n",
         lab.phone.address
     );
-    let mut exclude = Vec::new();
-    let mut backends = Vec::new();
+    let (mut backends, mut artifacts, mut exclude) = (Vec::new(), Vec::new(), Vec::new());
     for (backend, own) in TOOLS.iter().filter(|(_, own)| own.iter().any(|tool| tools.contains(tool))) {
         let usual = usual.iter().find(|(b, _)| b == backend).unwrap().1;
         let files = files.iter().find(|(b, _)| b == backend).map_or(usual, |(_, files)| files);
-        text += &format!("[[artifact]]\nmodel = \"small\"\nquant = \"w4a16\"\nbackend = \"{backend}\"\n{files}\n");
+        artifacts.push(format!("[[artifact]]\nmodel = \"small\"\nquant = \"w4a16\"\nbackend = \"{backend}\"\n{files}\n"));
         let foreign: Vec<&str> = all.iter().copied().filter(|tool| tools.contains(tool) && !own.contains(tool)).collect();
         if !foreign.is_empty() {
             exclude.push(format!("{{ backend = \"{backend}\", variant = {foreign:?} }}"));
         }
         backends.push(*backend);
     }
-    text += &format!(
+    let rest = format!(
         "[matrix]\nbackend = {backends:?}\nmodel = \"small\"\nquant = \"w4a16\"\nprompt-tokens = {PROMPT}\ngen-tokens = {GENERATED}\n\
          variant = {tools:?}\nexclude = [{}]\n{matrix}\n[measure]\nqueries = 2\nwarmup = {{ min = 1, max = 1 }}\n\
          repetitions = {{ min = 1, max = 1 }}\ntimeout = \"60s\"\n{measure}\n[verify]\nreference = \"none\"\n",
         exclude.join(", ")
     );
     let path = lab.path(&format!("{name}.toml"));
-    fs::write(&path, text).unwrap();
+    fs::write(&path, head + &artifacts.concat() + &rest).unwrap();
     path
 }
 
@@ -334,8 +335,6 @@ fn the_vendors_tools_run_in_the_phone() {
     let Some(lab) = Lab::with_tools() else { return };
     let tools: Vec<&str> = TOOLS.iter().flat_map(|(_, own)| own.iter().copied()).collect();
     let scenario = tools_scenario(&lab, "tools", &tools, &[], "perf-profile = \"burst\"", "profile = \"layers\"");
-    // The server knows the phone once it was asked for it.
-    run(&mut lab.bench(Command::new("adb")).args(["connect", &lab.phone.address])).expect(0);
     lab.tools_do(&serde_json::from_str(NUMBERS).unwrap());
     let (folder, rows) = lab.rows(&scenario, 0);
     assert_eq!(rows.len(), tools.len());
@@ -486,7 +485,6 @@ const SECOND: Failures = &[
 #[test]
 fn failures_of_the_tools_are_rows_that_explain_themselves() {
     let Some(lab) = Lab::with_tools() else { return };
-    run(&mut lab.bench(Command::new("adb")).args(["connect", &lab.phone.address])).expect(0);
     for (name, failures) in [("first", FIRST), ("second", SECOND)] {
         let fail: serde_json::Map<String, Value> = failures.iter().map(|(tool, fail, _, _)| ((*tool).to_owned(), json!(fail))).collect();
         lab.tools_do(&json!({"fail": fail, "sleep_s": 0}));
@@ -516,7 +514,6 @@ fn failures_of_the_tools_are_rows_that_explain_themselves() {
 #[test]
 fn the_phones_own_log_tells_who_ended_a_program() {
     let Some(mut lab) = Lab::with_tools() else { return };
-    run(&mut lab.bench(Command::new("adb")).args(["connect", &lab.phone.address])).expect(0);
     for (tool, line, words) in [
         (
             "genie-t2t-run",

@@ -155,7 +155,7 @@ impl Backend for OrtGenai {
         match unit {
             Check::Contradicted => reasons.push(format!("{} asked, {} found", cell.unit, unit_found.as_deref().unwrap_or("nothing"))),
             Check::NotCheckable => {
-                reasons.push("model_benchmark does not say which unit it used, and no look at its libraries could tell".to_owned())
+                reasons.push("model_benchmark does not say which unit it used, and no look at its libraries could tell".to_owned());
             }
             Check::Confirmed => {}
         }
