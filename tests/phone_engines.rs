@@ -401,8 +401,10 @@ fn the_vendors_tools_run_in_the_phone() {
     for tool in ["qnn-net-run", "genie-app", "genie-t2t-run", "onnxruntime_perf_test"] {
         assert!(of(&rows, tool)["votes"].contains("perf_profile=burst"), "{tool}: {}", of(&rows, tool)["votes"]);
     }
-    let shared = if lab.machine == "aarch64" { "shared_buffer=true" } else { "shared_buffer=false" };
-    assert!(qnn["votes"].contains(shared) && qnn["votes"].contains("rpc_polling_time_us"), "{}", qnn["votes"]);
+    let hexagon = lab.machine == "aarch64";
+    for (vote, there) in [("shared_buffer=true", hexagon), ("rpc_polling_time_us=9999", hexagon), ("rpc_control_latency_us=100", true)] {
+        assert_eq!(qnn["votes"].contains(vote), there, "{vote}: {}", qnn["votes"]);
+    }
     assert_eq!(of(&rows, "llm_bench")["perf_profile"], "n/a");
     // The stand-in writes into its profile what it read of the vote.
     let profile = fs::read(logs(&folder, qnn, "measure-000").join("decode/out_decode__qnn-profiling-data_0.log")).unwrap();
