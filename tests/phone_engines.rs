@@ -44,6 +44,8 @@ impl Lab {
         let lab = Self::start(tools_machine())?;
         let made = Command::new(root().join("tests/standins/android/make-sdk.sh")).arg(lab.path("libexec")).output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        // The server knows the phone before a first run, so that its stand-ins can be told what to do.
+        run(lab.bench(Command::new("adb")).args(["connect", &lab.phone.address])).expect(0);
         Some(lab)
     }
 
@@ -97,7 +99,7 @@ impl Lab {
         String::from_utf8(command.output().unwrap().stdout).unwrap()
     }
 
-    /// What the stand-ins on the phone do from now on. The phone has to be known to the server: after a first run.
+    /// What the stand-ins on the phone do from now on.
     fn tools_do(&self, knobs: &Value) {
         let text = knobs.to_string();
         assert_eq!(self.shell(&format!("echo '{text}' > {PHONE_TMP}/standin.json; cat {PHONE_TMP}/standin.json")).trim(), text);
@@ -204,30 +206,29 @@ fn tools_scenario(lab: &Lab, name: &str, tools: &[&str], files: &[(&str, &str)],
         ("mnn", "config = \"model/config.json\"\nfiles = [\"model/llm.*\", \"model/tokenizer.txt\", \"model/prompt.txt\"]"),
     ];
     let all: Vec<&str> = TOOLS.iter().flat_map(|(_, own)| own.iter().copied()).collect();
-    let mut text = format!(
+    let head = format!(
         "name = \"{name}\"\n[device]\nserial = \"{}\"\n[models.small]\ncontext = 128\nchunk = 32\ngeometry = \"small.toml\"\n",
         lab.phone.address
     );
-    let mut exclude = Vec::new();
-    let mut backends = Vec::new();
+    let (mut backends, mut artifacts, mut exclude) = (Vec::new(), Vec::new(), Vec::new());
     for (backend, own) in TOOLS.iter().filter(|(_, own)| own.iter().any(|tool| tools.contains(tool))) {
         let usual = usual.iter().find(|(b, _)| b == backend).unwrap().1;
         let files = files.iter().find(|(b, _)| b == backend).map_or(usual, |(_, files)| files);
-        text += &format!("[[artifact]]\nmodel = \"small\"\nquant = \"w4a16\"\nbackend = \"{backend}\"\n{files}\n");
+        artifacts.push(format!("[[artifact]]\nmodel = \"small\"\nquant = \"w4a16\"\nbackend = \"{backend}\"\n{files}\n"));
         let foreign: Vec<&str> = all.iter().copied().filter(|tool| tools.contains(tool) && !own.contains(tool)).collect();
         if !foreign.is_empty() {
             exclude.push(format!("{{ backend = \"{backend}\", variant = {foreign:?} }}"));
         }
         backends.push(*backend);
     }
-    text += &format!(
+    let rest = format!(
         "[matrix]\nbackend = {backends:?}\nmodel = \"small\"\nquant = \"w4a16\"\nprompt-tokens = {PROMPT}\ngen-tokens = {GENERATED}\n\
          variant = {tools:?}\nexclude = [{}]\n{matrix}\n[measure]\nqueries = 2\nwarmup = {{ min = 1, max = 1 }}\n\
          repetitions = {{ min = 1, max = 1 }}\ntimeout = \"60s\"\n{measure}\n[verify]\nreference = \"none\"\n",
         exclude.join(", ")
     );
     let path = lab.path(&format!("{name}.toml"));
-    fs::write(&path, text).unwrap();
+    fs::write(&path, head + &artifacts.concat() + &rest).unwrap();
     path
 }
 
@@ -325,17 +326,15 @@ fn the_real_engines_run_in_the_phone() {
     lab.left_nothing();
 }
 
-/// Numbers of the stand-ins, in us: a prefill graph of 32 tokens, a decode graph; a token of the prompt, a token of the answer.
-const NUMBERS: &str =
-    r#"{"average_us": {"prefill": 6400, "decode": 1250}, "prefill_us": 150, "decode_us": 2500, "inference_ms": 4.0, "sleep_s": 0}"#;
+/// Numbers of the stand-ins, in us: a prefill graph of 32 tokens, a decode graph; a token of the prompt, a token of the answer. Long enough for the
+/// agent to see the libraries of each process (at 0.4 and 1 s).
+const NUMBERS: &str = r#"{"average_us": {"prefill": 6400, "decode": 1250}, "prefill_us": 150, "decode_us": 50000, "init_us": 800000, "inference_ms": 4.0, "sleep_s": 0.5}"#;
 
 #[test]
 fn the_vendors_tools_run_in_the_phone() {
     let Some(lab) = Lab::with_tools() else { return };
     let tools: Vec<&str> = TOOLS.iter().flat_map(|(_, own)| own.iter().copied()).collect();
     let scenario = tools_scenario(&lab, "tools", &tools, &[], "perf-profile = \"burst\"", "profile = \"layers\"");
-    // The server knows the phone once it was asked for it.
-    run(&mut lab.bench(Command::new("adb")).args(["connect", &lab.phone.address])).expect(0);
     lab.tools_do(&serde_json::from_str(NUMBERS).unwrap());
     let (folder, rows) = lab.rows(&scenario, 0);
     assert_eq!(rows.len(), tools.len());
@@ -353,6 +352,9 @@ fn the_vendors_tools_run_in_the_phone() {
         assert_eq!(said(tool, methods), ["composed", "composed", "composed", "burst"], "{tool}");
         assert!(number(of(&rows, tool), "itl_p50_ms").is_none() && of(&rows, tool)["absent"].contains("itl_p50_ms="), "{tool}");
     }
+    for tool in ["qnn-net-run", "onnxruntime_perf_test", "genie-app"] {
+        assert_eq!((of(&rows, tool)["chunk"].as_str(), of(&rows, tool)["padded_prompt_tokens"].as_str()), ("32", "64"), "{tool}");
+    }
     // 40 tokens are two runs of a graph for 32: 12.8 ms; a step of 1.25 ms makes 800 tokens a second.
     let qnn = of(&rows, "qnn-net-run");
     near(qnn, "ttft_ms", 12.8, 1e-5);
@@ -369,10 +371,10 @@ fn the_vendors_tools_run_in_the_phone() {
             "{tool}"
         );
     }
-    // 40 x 150 us, then 7 steps of 2.5 ms that really pass.
+    // 40 x 150 us, then 7 steps of 50 ms that really pass.
     let app = of(&rows, "genie-app");
     assert!(
-        (6.0..60.0).contains(&number(app, "ttft_ms").unwrap()) && (80.0..=400.0).contains(&number(app, "decode_tok_s").unwrap()),
+        (6.0..60.0).contains(&number(app, "ttft_ms").unwrap()) && (10.0..=20.0).contains(&number(app, "decode_tok_s").unwrap()),
         "{app:#?}"
     );
     // One query a process: only a first one (rule R1).
@@ -383,21 +385,26 @@ fn the_vendors_tools_run_in_the_phone() {
     let kinds = |tool: &str| -> Vec<String> {
         samples.iter().filter(|s| s["cell"] == of(&rows, tool)["cell"] && s["pass"] == "measure").map(|s| s["query_kind"].clone()).collect()
     };
-    assert_eq!(kinds("genie-t2t-run"), ["first_query"]);
+    assert_eq!((kinds("genie-t2t-run"), kinds("llm_demo")), (vec!["first_query".to_owned()], vec!["first_query".to_owned()]));
     assert_eq!(kinds("genie-app"), ["first_query", "warm_query", "warm_query"]);
-    // Means of the tool's own: 40 x 150 us, 400 tokens a second.
-    for (tool, method) in [("model_benchmark", "runtime_reported"), ("llm_bench", "derived"), ("llm_demo", "derived")] {
-        assert_eq!(said(tool, methods)[0], method, "{tool}");
-        near(of(&rows, tool), "decode_tok_s", 400.0, 0.05);
+    // Means of the tool's own: 40 x 150 us, 20 tokens a second.
+    for (tool, method) in [("model_benchmark", "runtime_reported"), ("llm_bench", "derived")] {
+        assert_eq!(said(tool, methods)[..2], [method, "runtime_reported"], "{tool}");
+        near(of(&rows, tool), "ttft_ms", 6.0, 0.05);
+        near(of(&rows, tool), "decode_tok_s", 20.0, 0.05);
     }
-    near(of(&rows, "model_benchmark"), "ttft_ms", 6.0, 0.05);
-    near(of(&rows, "llm_bench"), "ttft_ms", 6.0, 0.05);
+    // A question a process here too; its time is printed with two digits behind the point, the speed of the prefill is better.
+    let demo = of(&rows, "llm_demo");
+    assert_eq!(said("llm_demo", ["ttft_method", "ttft_scope", "ttft_ms", "unit_requested"]), ["derived", "text", "", "cpu"]);
+    near(demo, "first_query_ttft_ms", 6.0, 0.05);
     // What was asked of the processors (rule R10): on a phone the votes that go with a burst.
     for tool in ["qnn-net-run", "genie-app", "genie-t2t-run", "onnxruntime_perf_test"] {
         assert!(of(&rows, tool)["votes"].contains("perf_profile=burst"), "{tool}: {}", of(&rows, tool)["votes"]);
     }
-    let shared = if lab.machine == "aarch64" { "shared_buffer=true" } else { "shared_buffer=false" };
-    assert!(qnn["votes"].contains(shared) && qnn["votes"].contains("rpc_polling_time_us"), "{}", qnn["votes"]);
+    let hexagon = lab.machine == "aarch64";
+    for (vote, there) in [("shared_buffer=true", hexagon), ("rpc_polling_time_us=9999", hexagon), ("rpc_control_latency_us=100", true)] {
+        assert_eq!(qnn["votes"].contains(vote), there, "{vote}: {}", qnn["votes"]);
+    }
     assert_eq!(of(&rows, "llm_bench")["perf_profile"], "n/a");
     // The stand-in writes into its profile what it read of the vote.
     let profile = fs::read(logs(&folder, qnn, "measure-000").join("decode/out_decode__qnn-profiling-data_0.log")).unwrap();
@@ -480,7 +487,6 @@ const SECOND: Failures = &[
 #[test]
 fn failures_of_the_tools_are_rows_that_explain_themselves() {
     let Some(lab) = Lab::with_tools() else { return };
-    run(&mut lab.bench(Command::new("adb")).args(["connect", &lab.phone.address])).expect(0);
     for (name, failures) in [("first", FIRST), ("second", SECOND)] {
         let fail: serde_json::Map<String, Value> = failures.iter().map(|(tool, fail, _, _)| ((*tool).to_owned(), json!(fail))).collect();
         lab.tools_do(&json!({"fail": fail, "sleep_s": 0}));
@@ -510,7 +516,6 @@ fn failures_of_the_tools_are_rows_that_explain_themselves() {
 #[test]
 fn the_phones_own_log_tells_who_ended_a_program() {
     let Some(mut lab) = Lab::with_tools() else { return };
-    run(&mut lab.bench(Command::new("adb")).args(["connect", &lab.phone.address])).expect(0);
     for (tool, line, words) in [
         (
             "genie-t2t-run",

@@ -1,7 +1,7 @@
 #!/bin/bash
 # make.sh [DIR]: unpacks the real adbd of Debian 13 with Android's shell and toybox, Python 3 for stand-ins, and what programs of this
-# machine need (libstdc++, libgcc and libatomic: Qualcomm's x86_64 libraries and our runners run in the phone) into DIR (60 MB), and
-# dresses it as a phone (phone.sh). Prints DIR. Done once for each version of the scripts: a finished DIR is left alone.
+# machine need (libstdc++, libgcc and libatomic: Qualcomm's x86_64 libraries and our runners run in the phone; libc-bin for the locale
+# C.UTF-8, which a phone's C library has built in, and without which the shell complains) into DIR (60 MB), and dresses it as a phone (phone.sh). Prints DIR. Done once for each version of the scripts: a finished DIR is left alone.
 #
 # Older releases have no adbd, so a private apt configuration reads the newer release from the Debian mirror that this machine
 # already uses (or BENCH_DEBIAN_MIRROR). The system's packages, lists and dpkg state are not touched.

@@ -344,6 +344,7 @@ fn fill(template: &str, words: &Words) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::Found;
 
     const TEXT: &str = r#"
         checked-with = ["stand-in only"]
@@ -380,6 +381,71 @@ mod tests {
         assert_eq!((plain.program, plain.env["ADSP_LIBRARY_PATH"].as_str()), (Program::Staged("qnn-net-run".into()), "/data/w;/dsp"));
         let more = step(&Words::from([("config", "c.json".to_owned())]));
         assert_eq!(more.args, ["--backend", "libQnnHtp.so", "--config_file", "c.json", "--soc", "57"]);
+    }
+
+    /// Reads files that begin with `ok`.
+    struct Picky;
+    impl Reader for Picky {
+        fn id(&self) -> &'static str {
+            "picky"
+        }
+        fn read(&self, files: &[SourceFile]) -> Result<Reading, crate::Unreadable> {
+            match files.iter().find(|f| !f.bytes.starts_with(b"ok")) {
+                Some(f) => Err(crate::Unreadable { file: f.name.clone(), message: "not ok".into() }),
+                None => Ok(Reading { warnings: vec![format!("{} files", files.len())], ..Reading::default() }),
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_loader_says_beside_the_output_is_a_warning() {
+        let read = |stdout: &str, stderr: &str| {
+            let files = [("q/stdout.txt", stdout), ("q/stderr.txt", stderr)].map(|(n, t)| (n.to_owned(), t.as_bytes().to_vec()));
+            let captured = Captured { files: files.into(), ..Captured::default() };
+            super::read(&Picky, &captured, &["q/stdout.txt", "q/stderr.txt"]).map(|reading| reading.map(|r| r.warnings))
+        };
+        assert_eq!(read(" \n", ""), Ok(None));
+        assert_eq!(read("ok", "ok too"), Ok(Some(vec!["2 files".to_owned()])));
+        let linker = "WARNING: linker: /data/local/tmp/libX.so: unused DT entry";
+        assert_eq!(read("ok", linker), Ok(Some(vec!["1 files".to_owned(), "q/stderr.txt: not ok".to_owned()])));
+        // Alone it is all there is, and standard output has to be the tool's own.
+        assert_eq!(read("", linker).unwrap_err().file, "q/stderr.txt");
+        assert_eq!(read("nonsense", "ok").unwrap_err().file, "q/stdout.txt");
+    }
+
+    #[test]
+    fn what_is_missing_is_told_of_the_program_that_is_there() {
+        let device = device("aarch64");
+        let sdk = Tool::parse(TEXT).expect("a tool");
+        let own = Tool { program: From::Runner("bench-runner".into()), ..sdk.clone() };
+        let tools = [("own", &own), ("sdk", &sdk)];
+        let with = |needs: Vec<Need>| {
+            let found = needs.into_iter().map(|need| (need, Found { path: "/x".into(), version: None }));
+            best(&tools, &device, &Installed(found.collect()))
+        };
+        let missing = |result: Result<&str, Availability>| match result {
+            Err(Availability::Missing { what, .. }) => what,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(missing(with(Vec::new())), "bench-runner");
+        assert_eq!(missing(with(sdk.needs(&device)[..2].to_vec())), "libQnnHtpV75Skel.so");
+        assert_eq!(with(sdk.needs(&device)).expect("whole"), "sdk");
+        let both = own.needs(&device).into_iter().chain(sdk.needs(&device)).collect();
+        assert_eq!(with(both).expect("whole"), "own");
+    }
+
+    #[test]
+    fn a_program_of_a_phone_is_refused_here() {
+        let cell = |variant: &str| Cell {
+            backend: "b".into(),
+            model: crate::Model { name: "m".into(), context: 8, chunk: 8, geometry: None },
+            quant: crate::Quant::W4,
+            workload: crate::Workload::Generate { prompt_tokens: 1, gen_tokens: 1 },
+            unit: crate::Unit::Npu,
+            axes: [(Axis::Variant, crate::Setting::Asked(variant.into()))].into(),
+        };
+        assert!(runs_here(&cell("genie-app"), &["genie-app"]).unwrap_err().message.contains("variant = genie-app"));
+        assert!(runs_here(&cell("mine"), &["genie-app"]).is_ok());
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use bench_backend_api::{
-    Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure,
+    Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Ended, Expected, Failure,
     FailureKind, Hint, Installed, Launch, Need, ParseError, Parsed, Paths, Query, Recipe, Source, StagedFile, Step, Unit, check_reported,
     knowledge::Table,
     tool::{self, Told, Tool, Words, has_hexagon},
@@ -147,14 +147,16 @@ impl Backend for OrtGenai {
         let npu = captured.evidence.mapped.iter().any(|l| l.contains("libQnnHtp"));
         let (unit, unit_found) = match (cell.unit, npu) {
             (Unit::Npu, true) => (Check::Confirmed, Some("npu".to_owned())),
-            (Unit::Npu, false) if captured.evidence.mapped.is_empty() => (Check::NotCheckable, None),
+            (Unit::Npu, false) if captured.evidence.mapped.is_empty() || !seen_whole(&captured.ended) => (Check::NotCheckable, None),
             (Unit::Npu, false) => (Check::Contradicted, Some("cpu".to_owned())),
             (_, true) => (Check::Contradicted, Some("npu".to_owned())),
             (_, false) => (Check::NotCheckable, None),
         };
         match unit {
             Check::Contradicted => reasons.push(format!("{} asked, {} found", cell.unit, unit_found.as_deref().unwrap_or("nothing"))),
-            Check::NotCheckable => reasons.push("model_benchmark does not say which unit it used".to_owned()),
+            Check::NotCheckable => {
+                reasons.push("model_benchmark does not say which unit it used, and no look at its libraries could tell".to_owned());
+            }
             Check::Confirmed => {}
         }
         Checks { count, tokens: Check::NotCheckable, unit, token_agreement: None, unit_found, reasons }
@@ -167,6 +169,12 @@ impl Backend for OrtGenai {
     fn explain(&self, failure: &Failure, launch: &Launch<'_>) -> Option<Hint> {
         bench_backend_qnn::explain(self, failure, launch)
     }
+}
+
+/// Whether a library that was not seen was not there: the agent looks at 1, 2, 3, 4 and 5 s, and a shorter launch may have loaded it after the
+/// last look.
+fn seen_whole(ended: &Ended) -> bool {
+    ended.window_ns.is_some_and(|(start, end)| end.saturating_sub(start) >= 6_000_000_000)
 }
 
 #[cfg(test)]

@@ -63,10 +63,14 @@ fn shares_buffers(device: &DeviceFacts) -> bool {
     device.os == "android" && has_hexagon(device)
 }
 
-fn options(launch: &Launch<'_>) -> BTreeMap<String, String> {
+fn options(launch: &Launch<'_>, graphs: &[Graph]) -> BTreeMap<String, String> {
     let mut options = htp::notes(launch.cell.asked(Axis::PerfProfile), launch.device);
     options.insert("engine".to_owned(), "graph".to_owned());
     options.insert("executions".to_owned(), EXECUTIONS.to_string());
+    // A user's own binaries have no other description of it (rule R7).
+    if let Some(prefill) = graphs.iter().find(|graph| graph.phase == "prefill") {
+        options.insert("chunk".to_owned(), prefill.tokens.to_string());
+    }
     options.insert("shared_buffer".to_owned(), shares_buffers(launch.device).to_string());
     options
 }
@@ -184,7 +188,8 @@ impl Backend for Qnn {
             files.push(StagedFile { name: graph.binary.clone(), source: Source::Artifact(graph.binary.clone()) });
             files.push(bytes(&list_name(graph), graph.input_list().into_bytes()));
         }
-        let told = Told { graphs, executions: EXECUTIONS, options: options(launch) };
+        let options = options(launch, &graphs);
+        let told = Told { graphs, executions: EXECUTIONS, options };
         files.push(bytes(graphs::FILE, serde_json::to_vec_pretty(&told).unwrap_or_default()));
         Ok(files)
     }
