@@ -27,6 +27,6 @@ with Phones(1) as phones:
     report("no time", gaps_ms(run), "target < 250")
     _, _, (slow,) = phones.run(phones.serials, SLOW_LAUNCHES, ["standins/runner.py", "--pace", str(PACE_MS)], "long")
     report(f"{3 * PACE_MS / 1e3:.1f} s", gaps_ms(slow), "the poll's waiting included")
-trips = json.loads((run / "manifest.json").read_text())["device_says"]["adb_round_trips"]
-launches = len(list(run.glob("logs/**/done.json")))
-print(f"adb round trips: {trips / launches:.1f} a launch, staging and facts included ({trips} in {launches} launches)", flush=True)
+    trips = json.loads((run / "manifest.json").read_text())["device_says"]["adb_round_trips"]
+    launches = len(list(run.glob("logs/**/done.json")))
+    print(f"adb round trips: {trips / launches:.1f} a launch, staging and facts included ({trips} in {launches} launches)", flush=True)
