@@ -88,12 +88,12 @@ def machine():
     print(f"machine: {model}, {os.cpu_count()} CPUs, load {load} (a load near 0 before the start makes the figures worth keeping)", flush=True)
 
 
-def wall_ms(command, times):
+def wall_ms(command, times, env=None):
     """Wall times of a command in ms, after one run that is thrown away."""
     found = []
     for _ in range(times + 1):
         begun = time.perf_counter_ns()
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         found.append((time.perf_counter_ns() - begun) / 1e6)
         if done.returncode != 0:
             sys.exit(f"{command}: exit {done.returncode}: {done.stderr.decode()[-500:]}")
