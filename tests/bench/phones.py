@@ -47,8 +47,8 @@ class Phones:
             **os.environ, "HOME": str(self.folder), "ADB_SERVER_SOCKET": address, "ADB_LOCAL_TRANSPORT_MAX_PORT": "5554",
             "BENCH_CACHE": str(self.folder / "cache"), "BENCH_LIBEXEC": str(self.folder / "libexec"),
         }
-        # USB devices of this machine are not this server's business.
-        hide = '[ ! -d /dev/bus/usb ] || mount -t tmpfs none /dev/bus/usb; exec adb -L "$0" nodaemon server'
+        # USB devices of this machine are not this server's business; it ends with us, also when we are killed, as the phones do.
+        hide = '[ ! -d /dev/bus/usb ] || mount -t tmpfs none /dev/bus/usb; exec setpriv --pdeathsig KILL adb -L "$0" nodaemon server'
         quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         self.server = subprocess.Popen(["unshare", "--mount", "sh", "-c", hide, address], env=self.env, **quiet)
         until = time.monotonic() + 60
