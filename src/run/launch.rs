@@ -84,8 +84,8 @@ pub async fn run<D: Device>(
     }
     fs::create_dir_all(dir).map_err(FolderError::io(dir))?;
     let (mut steps, mut staged) = (Vec::new(), Staged::default());
-    let (begun, trips) = (Instant::now(), device.round_trips());
-    let result = execute(device, request, dir, work_name, &cancel, (&mut steps, &mut staged)).await;
+    let trips = device.round_trips();
+    let (result, log) = execute(device, request, dir, work_name, &cancel, (&mut steps, &mut staged)).await;
     let mut lost = false;
     let (parsed, checks, failure) = match result {
         Ok(Some(left)) => {
@@ -104,7 +104,7 @@ pub async fn run<D: Device>(
     };
     let mut parsed = parsed;
     parsed.warnings.extend(odd(&steps));
-    let findings = if lost { Vec::new() } else { logged(device, request, dir, begun, &steps).await };
+    let findings = log.map_or_else(Vec::new, |text| logged(&text, request, dir, &steps));
     parsed.warnings.extend(logs::remarks(&findings));
     let ended = steps.last().and_then(|s| s.done.as_ref()).map(capture::ended).unwrap_or_default();
     let failure = failure.map(|f| logs::attribute(f, &ended, &findings));
@@ -136,17 +136,16 @@ pub async fn run<D: Device>(
     Ok(Some(Launched { record, lost }))
 }
 
-/// What the device's own log says about the launch; the log is kept beside it. A log that can't be had costs the launch nothing.
-async fn logged<D: Device>(device: &D, request: Request<'_>, dir: &Path, begun: Instant, steps: &[StepRecord]) -> Vec<logs::Finding> {
-    let Ok(Some(text)) = device.log(begun.elapsed().as_secs() + 2).await else { return Vec::new() };
-    let _ = fs::write(dir.join(logs::FILE), &text);
+/// What the device's own log says about the launch; the log is kept beside it.
+fn logged(text: &str, request: Request<'_>, dir: &Path, steps: &[StepRecord]) -> Vec<logs::Finding> {
+    let _ = fs::write(dir.join(logs::FILE), text);
     let Some(last) = steps.last() else { return Vec::new() };
     let out = if steps.len() == 1 { dir.to_path_buf() } else { dir.join(&last.name) };
     let pids: Vec<i32> =
         fs::read_to_string(out.join("child.pid")).ok().and_then(|text| text.split_whitespace().next()?.parse().ok()).into_iter().collect();
     let program = last.argv.first().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
     let window_ns = last.done.as_ref().map(|done| (done.start_ns, done.end_ns));
-    logs::read(&text, request.backend.knowledge(), logs::Launched { pids: &pids, program, window_ns })
+    logs::read(text, request.backend.knowledge(), logs::Launched { pids: &pids, program, window_ns })
 }
 
 /// What the agent saw that does not make a launch fail, and that a reader of its numbers should know.
@@ -198,11 +197,21 @@ async fn execute<D: Device>(
     work_name: &str,
     cancel: &Cancel,
     (records, staged): (&mut Vec<StepRecord>, &mut Staged),
-) -> Result<Option<Left>, Problem> {
-    let work = device.work_folder(work_name).await?;
+) -> (Result<Option<Left>, Problem>, Option<String>) {
+    let begun = Instant::now();
+    let work = match device.work_folder(work_name).await {
+        Ok(work) => work,
+        Err(e) => return (Err(e.into()), None),
+    };
     let result = steps(device, request, dir, &work, cancel, (records, staged)).await;
-    device.remove(&work).await;
-    result
+    let lost = matches!(&result, Err(Problem::Device(e)) if e.is_lost());
+    if lost || *cancel.borrow() {
+        device.remove(&work).await;
+        return (result, None);
+    }
+    // A log that can't be had costs the launch nothing.
+    let ((), log) = tokio::join!(device.remove(&work), device.log(begun.elapsed().as_secs() + 2));
+    (result, log.ok().flatten())
 }
 
 async fn steps<D: Device>(

@@ -23,8 +23,8 @@ use crate::device::Cancel;
 const HARD_END: Duration = Duration::from_secs(11 + 20);
 /// An agent leaves its pid file within milliseconds of its start.
 const START: Duration = Duration::from_secs(15);
-/// Questions come at least and at most this far apart, and late by a twentieth of the run's time.
-const POLL: [Duration; 2] = [Duration::from_millis(40), Duration::from_secs(1)];
+/// Questions come at least and at most this far apart, and late by a fortieth of the run's time: each is one `stat` of the daemon's.
+const POLL: [Duration; 2] = [Duration::from_millis(40), Duration::from_millis(250)];
 /// Whether the agent lives is asked less often than whether it is done.
 const ALIVE: Duration = Duration::from_secs(2);
 /// How long a lost device is still waited for after the user wanted to stop.
@@ -146,7 +146,7 @@ impl Watch<'_> {
     }
 
     fn pause(&self) -> Duration {
-        (self.started.elapsed() / 20).clamp(POLL[0], POLL[1])
+        (self.started.elapsed() / 40).clamp(POLL[0], POLL[1])
     }
 
     fn file(&self, name: &str) -> String {
