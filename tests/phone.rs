@@ -84,8 +84,8 @@ impl Lab {
             let begun = entries.flatten().map(|e| fs::read_to_string(e.path().join("journal.jsonl")).unwrap_or_default());
             begun.map(|text| text.matches("launch_begin").count()).sum::<usize>() >= number
         });
-        // The agent has it by then.
-        thread::sleep(Duration::from_millis(600));
+        // However long staging takes on a busy machine.
+        wait_until("its runner", || !self.left_running().is_empty());
     }
 
     /// What runs on the phone from its work folders: the runner and its agent.
