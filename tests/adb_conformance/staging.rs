@@ -157,7 +157,7 @@ async fn cleaning_gives_room_back() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_is_told_before_and_while_sending() {
     let Some(mut lab) = Lab::start().await else { return };
-    lab.phone.tell("disk 150m");
+    lab.phone.tell("full 150000");
     let (remote, store) = (lab.remote(), Store::new(ROOT, None));
     let files: Vec<PathBuf> = ["one", "two"].map(|n| lab.file(n)).into();
     files.iter().enumerate().for_each(|(i, f)| big_file(f, 50 + i));

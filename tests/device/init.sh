@@ -109,10 +109,6 @@ while :; do
         cont) kill -CONT "$adbd" ;;
         unplug) ip link set eth0 down ;;
         plug) ip link set eth0 up ;;
-        disk\ *)
-            mkdir -p "$root/data/local/tmp/bench"
-            mount -t tmpfs tmpfs "$root/data/local/tmp/bench" -o "size=${command#disk },uid=2000,gid=2000,mode=0770"
-            ;;
         reboot) end_adbd; end_all; boot ;;
         "log "*) log "${command#log }" ;;
         full | "full "*) full ${command#full} ;;

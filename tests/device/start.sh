@@ -9,7 +9,6 @@
 #   down     adbd dies and stays away          up    it comes back
 #   stop     adbd hangs (SIGSTOP)              cont  it goes on
 #   unplug   the link is cut                   plug  it is back
-#   disk SIZE   the work root of bench gets a file system of its own, as small as that (`100m`), until the phone ends
 #   reboot   everything on the phone ends, the boot id changes, adbd comes back
 #   full [KB]   /data/local/tmp has 256 KB left, or as many    free  it has plenty again
 #   log [BUFFER] [PID] LEVEL TAG: TEXT   a line for logcat; any other TEXT has the tag `bench`

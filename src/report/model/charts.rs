@@ -25,11 +25,7 @@ pub fn charts(run: &Run, group: &Group, colours: &Colours) -> Result<Vec<Chart>,
                 "decode_tok_s",
                 "Decode rate",
                 "tokens per second, higher is better",
-                if timing.method == "composed" {
-                    "composed from graph times: one step takes the sum over all decode graphs, a bound that no engine reaches".into()
-                } else {
-                    "(N−1) tokens over the time from the first to the last".into()
-                },
+                timing.decode_words().into(),
             ),
         ] {
             found.extend(bar_chart(group, cells, colours, metric, &format!("{title}{scope}"), axis, &how)?);

@@ -20,10 +20,12 @@ const ARTIFACT: [(&str, &str); 9] = [
 ];
 
 /// How a backend ran, beside what it ran.
-const RUNNING: [(&str, &str); 8] = [
+const RUNNING: [(&str, &str); 10] = [
     ("runtime_version", "runtime, as it says"),
     ("engine", "engine"),
+    ("tool", "program"),
     ("launch_context", "launched from"),
+    ("votes", "votes asked"),
     ("perf_profile", "perf. profile"),
     ("threads", "threads"),
     ("kv", "KV axis"),

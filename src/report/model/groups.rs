@@ -185,6 +185,16 @@ impl<'a> Timing<'a> {
         };
         format!("{scope}, {method}")
     }
+
+    /// How the decode rates beside it came about: a tool without a time for each token reports its own.
+    pub fn decode_words(self) -> &'static str {
+        match self.method {
+            "token_event" => "(N−1) tokens over the time from the first to the last",
+            "runtime_reported" | "derived" => "as the runtime reports it",
+            "composed" => "composed from graph times: one step takes the sum over all decode graphs, a bound that no engine reaches",
+            _ => "method unknown",
+        }
+    }
 }
 
 /// `512 → 128`, prompt and generated tokens.

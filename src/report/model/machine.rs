@@ -51,8 +51,8 @@ pub fn facts(manifest: &Value, run: &str) -> Vec<Fact> {
             part("soc_model").map(|model| format!("soc_model {model}")),
             part("htp_arch").map(|arch| format!("HTP {arch}")),
         ]) {
-            // A PC has none: what it says is which one the emulator takes itself for.
-            push(if part("class").as_deref() == Some("pc") { "Emulates" } else { "SoC" }, Some(soc));
+            // A machine of x86_64 has none: what it says is which one the emulator takes itself for.
+            push(if matches!(part("class").as_deref(), Some("pc" | "emulator")) { "Emulates" } else { "SoC" }, Some(soc));
         }
         push("Kernel", part("kernel"));
     }
