@@ -132,7 +132,7 @@ fn cell(backend: &str, axes: &[(Axis, &str)]) -> Cell {
     };
     Cell {
         backend: backend.to_owned(),
-        model: Model { name: "m".into(), context: 128, chunk: 32, geometry: Some(geometry) },
+        model: Model { name: "m".into(), context: 128, chunk: Some(32), geometry: Some(geometry) },
         quant: Quant::W4,
         workload: Workload::Generate { prompt_tokens: PROMPT, gen_tokens: GENERATED },
         unit: if backend == "mnn" { Unit::Cpu } else { Unit::Npu },

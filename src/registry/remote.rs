@@ -74,7 +74,7 @@ fn cell(backend: &dyn Backend, unit: Unit, axes: &[(Axis, &str)]) -> Cell {
     let axes: BTreeMap<Axis, Setting> = axes.iter().map(|(axis, value)| (*axis, Setting::Asked((*value).to_owned()))).collect();
     Cell {
         backend: backend.id().to_owned(),
-        model: Model { name: "m".into(), context: 128, chunk: 32, geometry: serde_json::from_value(geometry).expect("a geometry") },
+        model: Model { name: "m".into(), context: 128, chunk: Some(32), geometry: serde_json::from_value(geometry).expect("a geometry") },
         quant: Quant::W4,
         workload: Workload::Generate { prompt_tokens: 3, gen_tokens: 8 },
         unit,

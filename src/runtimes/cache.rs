@@ -32,9 +32,8 @@ impl Cache {
         self.runtimes().join("built").join(triple)
     }
 
-    /// Where the user puts what they have built for a target themselves: programs and libraries of one set, and their version as the first
-    /// line of `version.txt`.
-    pub fn set(&self, triple: &str, set: &str) -> PathBuf {
-        self.runtimes().join("sets").join(triple).join(set)
+    /// Where the user puts what they have built for devices: a folder for each set, in it one for each target (see `for_device`).
+    pub fn sets(&self) -> PathBuf {
+        self.runtimes().join("sets")
     }
 }

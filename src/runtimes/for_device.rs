@@ -72,13 +72,12 @@ fn in_target_folder(target: &Path, triple: &str, name: &str) -> Option<PathBuf> 
     ["dist", "release", "debug"].into_iter().map(|profile| target.join(triple).join(profile).join(name)).find(|p| p.is_file())
 }
 
-/// A library for a device, of one set; its version names what it comes from. What the user has put into the set's folder
-/// ([`Cache::set`]) comes first, and is the only place for sets that nobody publishes for phones (`mnn`, `onnxruntime-genai`).
+/// A library for a device, of one set; its version names what it comes from. What the user has built comes first ([`from_own`]), and is the only
+/// source of sets that nobody publishes for phones (`mnn`, `onnxruntime-genai`).
 ///
 /// - `qairt`: the user's SDK, else, on x86_64, the Python package onnxruntime-qnn (Genie and the HTP emulator).
 /// - `onnxruntime`: the archives of `bench runtimes install android` for an Android phone, the Python packages on x86_64. There
 ///   `libonnxruntime.so` carries its version in its file name.
-/// - Every set, and the only place of `mnn` and `onnxruntime-genai`, whose programs nobody publishes: `$BENCH_LIBEXEC/<set>/<target>/`.
 pub(super) fn library(
     cache: &Cache,
     sdk: Option<&Sdk>,
@@ -87,17 +86,17 @@ pub(super) fn library(
     set: &str,
     name: &str,
 ) -> Option<Found> {
-    if let Some(found) = from_folder(&cache.set(device.triple(), set), name) {
+    let libexec = env::var_os("BENCH_LIBEXEC").map(PathBuf::from);
+    if let Some(found) = libexec.into_iter().chain([cache.sets()]).find_map(|root| from_own(&root, device, set, name)) {
         return Some(found);
     }
     let x86 = python.filter(|_| device.arch == "x86_64");
-    let found = match set {
+    match set {
         "qairt" => sdk.and_then(|s| from_sdk(s, device, name)).or_else(|| from_qnn_package(x86?, name)),
         "onnxruntime" if device.triple() == "aarch64-linux-android" => android::Trio::open(cache).and_then(|trio| trio.library(name)),
         "onnxruntime" => x86.and_then(|x86| from_package(x86, "onnxruntime", "capi", name).or_else(|| from_qnn_package(x86, name))),
         _ => None,
-    };
-    found.or_else(|| from_own(device, set, name))
+    }
 }
 
 /// A library of the emulator, or of the C++ library that the package brings beside it.
@@ -105,14 +104,10 @@ fn from_qnn_package(python: &python::Environment, name: &str) -> Option<Found> {
     ["", "../onnxruntime_qnn.libs"].into_iter().find_map(|folder| from_package(python, "onnxruntime-qnn", folder, name))
 }
 
-/// A program or library that the user built.
-fn from_own(device: &DeviceFacts, set: &str, name: &str) -> Option<Found> {
-    let path = PathBuf::from(env::var_os("BENCH_LIBEXEC")?).join(set).join(device.qairt_target()).join(name);
-    path.is_file().then(|| Found { path: text(&path), version: None })
-}
-
-/// A file of a set that the user has built.
-fn from_folder(folder: &Path, name: &str) -> Option<Found> {
+/// What the user has built: `<set>/<target>/<name>` below `$BENCH_LIBEXEC` or [`Cache::sets`], the version in the first line of `version.txt` beside
+/// it. Targets are named as the QAIRT SDK does it: `aarch64-android`.
+fn from_own(root: &Path, device: &DeviceFacts, set: &str, name: &str) -> Option<Found> {
+    let folder = root.join(set).join(device.qairt_target());
     let version = || fs::read_to_string(folder.join("version.txt")).ok()?.lines().next().map(|l| l.trim().to_owned());
     let path = folder.join(name);
     path.is_file().then(|| Found { path: text(&path), version: version() })

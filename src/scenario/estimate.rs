@@ -85,7 +85,7 @@ fn launch_s(cell: &Cell, queries: u32, assume: &Assumptions) -> f64 {
     let parameters = cell.model.geometry.as_ref().and_then(parameters).unwrap_or(assume.unknown_parameters);
     let bytes = parameters * bits(cell.quant) / 8.0;
     let step = assume.step_s + bytes / assume.read_bytes_per_s;
-    let chunks = f64::from(cell.workload.prompt_tokens().div_ceil(cell.model.chunk.max(1)));
+    let chunks = f64::from(cell.workload.prompt_tokens().div_ceil(cell.model.usual_chunk().max(1)));
     let steps = f64::from(cell.workload.gen_tokens().saturating_sub(1));
     assume.launch_s + bytes / assume.load_bytes_per_s + f64::from(queries) * (chunks + steps) * step
 }

@@ -87,7 +87,7 @@ pub struct Model {
     /// Context length that the artifacts were built for, in tokens.
     #[schemars(required, range(min = 1))]
     pub context: Option<At<u32>>,
-    /// Tokens that one run of the prefill graph takes, called AR (default: 128, or the context if that is shorter).
+    /// Tokens that one run of the prefill graph takes, called AR. For what is made on the spot the default is 128, or the context if that is shorter.
     #[schemars(range(min = 1))]
     pub chunk: Option<At<u32>>,
     /// TOML file with the model's shape: layers, hidden, heads. With a `seed` in it, `bench` makes prompts and artifacts on the spot.

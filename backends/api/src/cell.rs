@@ -136,10 +136,17 @@ pub struct Model {
     pub name: String,
     /// Context length of the artifacts, in tokens.
     pub context: u32,
-    /// AR of the prefill graph, in tokens.
-    pub chunk: u32,
+    /// AR of the prefill graph in tokens, when the scenario tells it.
+    pub chunk: Option<u32>,
     /// Shape, when the scenario tells it.
     pub geometry: Option<Geometry>,
+}
+impl Model {
+    /// AR of a prefill graph that is made on the spot, and a guess about one that is not, on which no figure may rest: 128 tokens, as in Qualcomm's
+    /// own export, or the context if that is shorter.
+    pub fn usual_chunk(&self) -> u32 {
+        self.chunk.unwrap_or(128.min(self.context))
+    }
 }
 
 /// What one query does.

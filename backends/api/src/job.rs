@@ -35,7 +35,7 @@ pub fn job(launch: &Launch<'_>) -> Result<Job, Failure> {
         v: VERSION,
         model: Model {
             context: model.context,
-            chunk: model.chunk,
+            chunk: model.usual_chunk(),
             vocab,
             layers: g.layers,
             kv_heads: g.kv_heads,

@@ -438,7 +438,7 @@ mod tests {
     fn a_program_of_a_phone_is_refused_here() {
         let cell = |variant: &str| Cell {
             backend: "b".into(),
-            model: crate::Model { name: "m".into(), context: 8, chunk: 8, geometry: None },
+            model: crate::Model { name: "m".into(), context: 8, chunk: Some(8), geometry: None },
             quant: crate::Quant::W4,
             workload: crate::Workload::Generate { prompt_tokens: 1, gen_tokens: 1 },
             unit: crate::Unit::Npu,

@@ -59,7 +59,7 @@ pub fn recipe(cell: &Cell, device: &DeviceFacts) -> Option<Recipe> {
     }
     let mut args = BTreeMap::from([
         ("context".to_owned(), json!(cell.model.context)),
-        ("chunk".to_owned(), json!(cell.model.chunk)),
+        ("chunk".to_owned(), json!(cell.model.usual_chunk())),
         ("quant".to_owned(), json!(cell.quant.as_str())),
         ("soc_model".to_owned(), json!(device.soc_model)),
         ("htp_arch".to_owned(), json!(device.htp_arch)),

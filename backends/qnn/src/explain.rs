@@ -61,7 +61,7 @@ mod tests {
     fn hint(meta: Value, version: Option<&str>, failure: &Failure) -> Option<Hint> {
         let cell = Cell {
             backend: "qnn".to_owned(),
-            model: Model { name: "m".to_owned(), context: 128, chunk: 32, geometry: None },
+            model: Model { name: "m".to_owned(), context: 128, chunk: Some(32), geometry: None },
             quant: Quant::W4a16,
             workload: Workload::Generate { prompt_tokens: 32, gen_tokens: 8 },
             unit: Unit::Npu,

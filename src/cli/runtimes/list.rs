@@ -69,7 +69,9 @@ pub fn main(cache: &Cache, args: &Args) -> anyhow::Result<Code> {
         None => format!("{:<10} missing\n{:<10} to do     {}", part.what, "", part.remedy),
     }));
     if remote {
-        lines.push(format!("what you have built yourself goes into {}, one folder a set", cache.set(device.triple(), "SET").display()));
+        let folder = format!("SET/{}", device.qairt_target());
+        let (here, there) = (cache.sets().join(&folder), format!("$BENCH_LIBEXEC/{folder}"));
+        lines.push(format!("what you have built yourself goes into {} or {there}, its version into version.txt there", here.display()));
     }
     lines.push(format!("cache: {}\n", cache.0.display()));
     if remote {

@@ -292,7 +292,8 @@ fn device_facts(serial: &str, said: &Facts, options: &Options) -> DeviceFacts {
         class: options.class.unwrap_or(found),
         os: if said.android.is_some() { "android" } else { "linux" }.to_owned(),
         arch,
-        cpu: said.soc().map(|s| s.value.clone()),
+        // The chip's name would be none of what computes there.
+        cpu: said.soc().filter(|_| found != DeviceClass::Emulator).map(|s| s.value.clone()),
         cores: said.cores,
         memory_mb: said.memory_mb,
         kernel: said.kernel.clone(),

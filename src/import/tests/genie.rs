@@ -79,7 +79,7 @@ fn a_bundle_becomes_a_scenario_that_passes_check() {
         ["genie_config.json", "htp_backend_ext_config.json", "qwen_w4a16_part_1_of_2.bin", "qwen_w4a16_part_2_of_2.bin", "tokenizer.json"];
     assert_eq!(files, &wanted);
     let model = &plan.cells[0].cell.model;
-    assert_eq!((model.context, model.chunk, model.geometry.as_ref().and_then(|g| g.layers)), (4096, 128, Some(5)));
+    assert_eq!((model.context, model.chunk, model.geometry.as_ref().and_then(|g| g.layers)), (4096, Some(128), Some(5)));
     let text = std::fs::read_to_string(written.scenario.unwrap()).unwrap();
     assert!(text.contains("config = \"../qwen-bundle/genie_config.json\""), "{text}");
     assert!(!text.contains(folder.base.path().to_str().unwrap()), "no path of this machine: {text}");

@@ -51,6 +51,7 @@ fn field(cell: &Cell, column: &str) -> String {
         ("group", Some(0.0)) if cell.number("weight_bits").is_some_and(|bits| bits < 16.0) => "per channel".to_owned(),
         ("group", Some(0.0)) => DASH.to_owned(),
         ("bits_per_weight", Some(bits)) => number(bits),
+        ("votes", _) => cell.text(column).unwrap_or(DASH).replace(';', ", "),
         _ => cell.text(column).unwrap_or(DASH).to_owned(),
     }
 }

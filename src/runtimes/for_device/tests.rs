@@ -113,9 +113,9 @@ fn what_the_user_has_built_is_found_in_the_folder_of_its_set() {
     let phone = device("android", "aarch64", true);
     let found = |name: &str| library(&cache, None, None, &phone, "mnn", name);
     assert_eq!(found("llm_bench"), None);
-    put(&dir.path().join("runtimes/sets/aarch64-linux-android/mnn/llm_bench"), b"");
+    put(&dir.path().join("runtimes/sets/mnn/aarch64-android/llm_bench"), b"");
     assert_eq!(found("llm_bench").unwrap().version, None);
-    put(&dir.path().join("runtimes/sets/aarch64-linux-android/mnn/version.txt"), b"3.9.9\nbuilt in May\n");
+    put(&dir.path().join("runtimes/sets/mnn/aarch64-android/version.txt"), b"3.9.9\nbuilt in May\n");
     assert_eq!(found("llm_bench").unwrap().version.as_deref(), Some("3.9.9"));
     assert_eq!(library(&cache, None, None, &phone, "qairt", "llm_bench"), None);
 }

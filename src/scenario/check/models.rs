@@ -13,9 +13,6 @@ use super::{
     Context,
 };
 
-/// AR of a prefill graph when the scenario does not say: Qualcomm's own export uses 128.
-const DEFAULT_CHUNK: u32 = 128;
-
 impl Context<'_> {
     /// The models by name, `None` for one that has a problem: it is known all the same.
     pub(super) fn models(&mut self, models: BTreeMap<At<String>, wire::Model>) -> BTreeMap<String, Option<ModelSpec>> {
@@ -55,7 +52,7 @@ impl Context<'_> {
             self.out.error(file.span(), "`tokenizer` is for models of your own, and this one's geometry has a `seed`", help);
         }
         let context = wire.context?.value;
-        let chunk = wire.chunk.map_or(DEFAULT_CHUNK.min(context), |c| c.value);
+        let chunk = wire.chunk.map(|c| c.value);
         Some(ModelSpec { model: Model { name: name.value.clone(), context, chunk, geometry: shape }, tokenizer })
     }
 

@@ -29,7 +29,7 @@ fn a_plan_survives_toml() {
     let scenario = check_in(dir.path(), &text).expect("good");
     let plan = scenario.plan(&BACKENDS, &fake::device());
     assert!(plan.cells.iter().any(|c| c.skipped.is_some()) && plan.cells.iter().any(|c| c.source.is_some()));
-    assert_eq!(plan.cells[0].cell.model.chunk, 128);
+    assert_eq!(plan.cells[0].cell.model.usual_chunk(), 128);
     assert_eq!(plan.measure.until_ci, Some(0.025));
     let toml = plan.to_toml().expect("written");
     assert_eq!(Plan::from_toml(&toml).expect("read"), plan);

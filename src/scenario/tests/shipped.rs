@@ -32,6 +32,17 @@ fn the_first_scenario_is_good() {
     assert!((1.0..8.0).contains(&minutes), "{minutes}");
 }
 
+/// The scenario that shows the way to a phone needs no files either.
+#[test]
+fn the_first_scenario_for_a_phone_is_good() {
+    let engines = ["genie", "ort-qnn"].map(|id| Fake { id });
+    let backends: Vec<&dyn Backend> = engines.iter().map(|e| e as &dyn Backend).collect();
+    let scenario = load(Path::new("scenarios/phone.toml"), &backends, &[]).unwrap_or_else(|p| panic!("{}", p.render(false)));
+    assert!(scenario.warnings.is_empty(), "{}", scenario.warnings);
+    assert_eq!((scenario.device.local, scenario.device.soc_model), (false, 57));
+    assert_eq!(scenario.plan(&backends, &fake::device()).runnable().len(), 8);
+}
+
 /// A phone's scenario is right before its files are there: a warning for each artifact with the way to get it, and as many skipped rows.
 #[test]
 fn the_scenarios_for_phones_say_what_is_missing() {

@@ -126,7 +126,7 @@ pub fn stage(launch: &Launch<'_>, job: impl FnOnce() -> Result<Vec<u8>, Failure>
     notes.insert("ttft_method".to_owned(), if way == Way::BenchGenieRunner { "token_event" } else { "runtime_reported" }.to_owned());
     let scope = if way != Way::BenchGenieRunner && as_text(launch) { "text" } else { "ids" };
     notes.insert("ttft_scope".to_owned(), scope.to_owned());
-    notes.insert("chunk".to_owned(), launch.cell.model.chunk.to_string());
+    notes.extend(launch.cell.model.chunk.map(|chunk| ("chunk".to_owned(), chunk.to_string())));
     notes.insert("context".to_owned(), launch.cell.model.context.to_string());
     if let Some(own) = launch.artifact.meta.get("config") {
         // Paths apart: those of this machine are nothing that the device should hear of.

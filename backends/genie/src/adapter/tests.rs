@@ -12,7 +12,7 @@ fn cell(axes: &[(Axis, &str)]) -> Cell {
         .expect("a geometry");
     Cell {
         backend: "genie".to_owned(),
-        model: Model { name: "m".to_owned(), context: 128, chunk: 32, geometry: Some(geometry) },
+        model: Model { name: "m".to_owned(), context: 128, chunk: Some(32), geometry: Some(geometry) },
         quant: Quant::Fp16,
         workload: Workload::Generate { prompt_tokens: 3, gen_tokens: 8 },
         unit: Unit::Npu,

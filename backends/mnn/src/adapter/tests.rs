@@ -8,7 +8,7 @@ use super::*;
 fn cell(unit: Unit, axes: &[(Axis, &str)]) -> Cell {
     Cell {
         backend: "mnn".into(),
-        model: Model { name: "m".into(), context: 128, chunk: 32, geometry: None },
+        model: Model { name: "m".into(), context: 128, chunk: Some(32), geometry: None },
         quant: Quant::W4,
         workload: Workload::Generate { prompt_tokens: 64, gen_tokens: 16 },
         unit,

@@ -6,7 +6,7 @@ use super::*;
 fn cell(unit: Unit) -> Cell {
     Cell {
         backend: "ort-genai".into(),
-        model: Model { name: "m".into(), context: 4096, chunk: 128, geometry: None },
+        model: Model { name: "m".into(), context: 4096, chunk: Some(128), geometry: None },
         quant: Quant::W4a16,
         workload: Workload::Generate { prompt_tokens: 128, gen_tokens: 33 },
         unit,

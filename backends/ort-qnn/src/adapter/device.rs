@@ -64,8 +64,11 @@ pub fn stage(launch: &Launch<'_>, job: impl FnOnce() -> Result<Vec<u8>, Failure>
     let mut told = Told { tool: tool.to_owned(), ..Told::default() };
     let mut note = |key: &str, value: String| told.notes.insert(key.to_owned(), value);
     note("engine", "graph".to_owned());
-    note("chunk", launch.cell.model.chunk.to_string());
     note("perf_profile", launch.cell.asked(Axis::PerfProfile).unwrap_or("runtime-default").to_owned());
+    let chunk = launch.cell.model.chunk.map(u64::from).or_else(|| launch.artifact.meta.pointer("/graphs/prefill/tokens")?.as_u64());
+    if let Some(chunk) = chunk {
+        note("chunk", chunk.to_string());
+    }
     let mut files = if tool == RUNNER_NAME {
         note("ttft_method", "token_event".to_owned());
         let mut files = tool::staged(&[&RUNNER], device, launch.installed)?;
@@ -74,6 +77,12 @@ pub fn stage(launch: &Launch<'_>, job: impl FnOnce() -> Result<Vec<u8>, Failure>
     } else {
         note("executions", EXECUTIONS.to_string());
         graphs_are_there(launch)?;
+        if chunk.is_none() {
+            // A prefill is composed of as many executions as the prompt has chunks.
+            let message = "the AR of prefill.onnx is unknown, without which no prefill can be composed".to_owned();
+            let hint = format!("state `chunk` in [models.{}]", launch.cell.model.name);
+            return Err(Failure { kind: FailureKind::Usage, message, hint: Some(hint) });
+        }
         let mut files = tool::staged(&[&PERF_TEST], device, launch.installed)?;
         files.extend(PERF_TEST.stage_extra("plugin", "the provider", device, launch.installed).unwrap_or_default());
         files
@@ -159,7 +168,8 @@ pub fn read(captured: &Captured) -> Result<Parsed, ParseError> {
         let tokens = if phase == "decode" { Some(1) } else { number("chunk") };
         let graph = GraphTime {
             phase: phase.to_owned(),
-            tokens: tokens.unwrap_or(1),
+            // Composing refuses what is unknown.
+            tokens: tokens.unwrap_or(0),
             part: 1,
             parts: 1,
             n: number("executions").unwrap_or(EXECUTIONS),

@@ -11,7 +11,7 @@ fn cell(axes: &[(Axis, &str)]) -> Cell {
         "bos": 0, "eos": 1, "pad": 2});
     Cell {
         backend: "ort-qnn".into(),
-        model: Model { name: "m".into(), context: 128, chunk: 32, geometry: serde_json::from_value(geometry).unwrap() },
+        model: Model { name: "m".into(), context: 128, chunk: Some(32), geometry: serde_json::from_value(geometry).unwrap() },
         quant: Quant::Fp16,
         workload: Workload::Generate { prompt_tokens: 3, gen_tokens: 8 },
         unit: Unit::Npu,
@@ -69,6 +69,25 @@ fn our_runner_finds_its_libraries_in_the_work_folder() {
         (&Program::Staged("bench-ort-qnn-runner".into()), "/w")
     );
     assert_eq!(OrtQnn.probe(&phone(), &installed(&[])), Availability::Ready { version: "onnxruntime 1.32.0, bench-ort-qnn-runner".into() });
+}
+
+/// A prefill is composed of as many executions as the prompt has chunks: an AR that nobody tells is not guessed.
+#[test]
+fn perf_test_needs_the_ar_of_the_prefill() {
+    let (device, installed) = (phone(), installed(&["bench-ort-qnn-runner"]));
+    let mut cell = cell(&[]);
+    cell.model.chunk = None;
+    let staged = |meta: Value| {
+        let artifact = Artifact { meta, ..artifact(&WHOLE) };
+        let prompts = [vec![0, 4, 5]];
+        let (pass, texts) = (Pass::Measure, &[][..]);
+        OrtQnn.stage(&Launch { cell: &cell, pass, prompts: &prompts, texts, artifact: &artifact, installed: &installed, device: &device })
+    };
+    let refused = staged(json!({})).unwrap_err();
+    assert_eq!((refused.kind, refused.hint.as_deref()), (FailureKind::Usage, Some("state `chunk` in [models.m]")));
+    let files = staged(json!({"graphs": {"prefill": {"tokens": 64}}})).unwrap();
+    let Some(Source::Bytes(told)) = files.iter().find(|f| f.name == "told.json").map(|f| &f.source) else { panic!() };
+    assert_eq!(serde_json::from_slice::<Value>(told).unwrap()["notes"]["chunk"], "64");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use bench_backend_api::{Artifact, Ended, Evidence, Found, GraphTime, Model, Quan
 fn cell(perf_profile: Option<&str>) -> Cell {
     Cell {
         backend: "qnn".into(),
-        model: Model { name: "m".into(), context: 128, chunk: 32, geometry: None },
+        model: Model { name: "m".into(), context: 128, chunk: Some(32), geometry: None },
         quant: Quant::Fp16,
         workload: Workload::Generate { prompt_tokens: 32, gen_tokens: 8 },
         unit: Unit::Npu,

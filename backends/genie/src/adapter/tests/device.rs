@@ -63,6 +63,7 @@ fn asked(axes: &[(Axis, &str)], without: &[&str], texts: &[String]) -> Result<Ma
 #[test]
 fn our_runner_comes_first() {
     let made = made(&[(Axis::PerfProfile, "burst")], &[]).unwrap();
+    assert_eq!(made.json(Told::FILE)["notes"]["chunk"], "32");
     for name in ["bench-genie-runner", "libGenie.so", "libQnnHtp.so", "libQnnSystem.so", "libQnnHtpV75Stub.so", "libQnnHtpV75Skel.so"] {
         assert!(made.has(name), "{name}");
     }
