@@ -95,7 +95,7 @@ impl Console {
                 let again = if *segment > 0 { format!(" (resumed, segment {segment})") } else { String::new() };
                 self.line(&format!("{scenario}{again}: results in {folder}"));
             }
-            Event::Ready { cells, launches, done } => {
+            Event::Ready { cells, launches, done, emulated } => {
                 (state.total, state.done) = (*launches, *done);
                 if let Some(bar) = &self.bar {
                     bar.set_length(*launches as u64);
@@ -103,6 +103,9 @@ impl Console {
                 }
                 let before = if *done > 0 { format!(", {done} of them done") } else { String::new() };
                 self.line(&format!("{cells} cells to measure, {launches} launches{before}"));
+                if *emulated > 0 {
+                    self.line(&format!("{emulated} of them on an emulated NPU: their times say nothing about a device"));
+                }
             }
             Event::Preparing { what } => {
                 if let Some(bar) = &self.bar {
@@ -122,7 +125,7 @@ impl Console {
                     bar.set_message(format!("{cell} ({pass})"));
                 }
             }
-            Event::LaunchEnd { cell, pass, launch, status, failure, ttft_ms, decode_tok_s, composed, .. } => {
+            Event::LaunchEnd { cell, pass, launch, status, failure, ttft_ms, decode_tok_s, composed, reported, .. } => {
                 state.done += 1;
                 if let Some(bar) = &self.bar {
                     bar.set_position(state.done as u64);
@@ -131,8 +134,12 @@ impl Console {
                 let words = if let Some(f) = failure {
                     format!("{f}{}", f.hint.as_ref().map(|h| format!(" -> {h}")).unwrap_or_default())
                 } else {
-                    let composed = if *composed { " (composed from graph times: an upper bound)" } else { "" };
-                    format!("TTFT {}, decode {}{composed}", figure(ttft_ms, "ms"), figure(decode_tok_s, "tok/s"))
+                    let method = match (*composed, *reported) {
+                        (true, _) => " (composed from graph times: an upper bound)",
+                        (_, true) => " (as the runtime reports it)",
+                        _ => "",
+                    };
+                    format!("TTFT {}, decode {}{method}", figure(ttft_ms, "ms"), figure(decode_tok_s, "tok/s"))
                 };
                 let total = if self.bar.is_some() { String::new() } else { format!("[{}/{}] ", state.done, state.total) };
                 self.line(&format!("{total}{:<10} {cell} {pass} {launch}: {words}", status.as_str()));

@@ -67,6 +67,9 @@ pub enum Event {
         /// Launches of earlier segments that need not be repeated.
         #[serde(default)]
         done: usize,
+        /// Cells of them that run on an emulated NPU.
+        #[serde(default)]
+        emulated: usize,
     },
     /// A cell that will not be measured.
     CellSkipped {
@@ -123,6 +126,9 @@ pub enum Event {
         /// Both are composed from graph times (rule R11): bounds, not measurements.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         composed: bool,
+        /// They are the runtime's own figures, not measured ones (rule R6).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        reported: bool,
     },
     /// No further launch of a cell will come.
     CellDone {

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bench_backend_api::{Availability, Backend, Expected, Installed, Launch, Pass, Unit};
+use bench_backend_api::{Availability, Backend, DeviceClass, Expected, Installed, Launch, Pass, Unit};
 use thiserror::Error;
 
 use self::history::{History, count};
@@ -161,8 +161,10 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
     let profiled = measured.iter().filter(|place| session.profiles(**place)).count();
     let launches = measured.len() * setup.plan.measure.repetitions_max as usize + profiled;
     let done = history.done.iter().filter(|(place, ..)| measured.contains(place)).count();
-    recorder.say(&Event::Ready { cells: measured.len(), launches, done });
     let mut manifest = session.manifest(&ready)?;
+    let class = |place: &usize| manifest.cells.get(&setup.plan.cells[*place].id).map(|facts| facts.device_class);
+    let emulated = measured.iter().filter(|place| class(place) == Some(DeviceClass::Emulator)).count();
+    recorder.say(&Event::Ready { cells: measured.len(), launches, done, emulated });
     manifest.write(&run)?;
     let result = session.measure(&ready, history, &measured).await;
     // Whatever ended the loop, the tables say what was measured until then.
@@ -444,6 +446,7 @@ impl<D: Device> Session<'_, D> {
             ttft_ms: figures.ttft_ms,
             decode_tok_s: figures.decode_tok_s,
             composed: figures.composed.is_some(),
+            reported: figures.aggregate_n.is_some(),
         });
         Ok(Some(Launched { record, lost }))
     }

@@ -21,12 +21,7 @@ pub fn charts(run: &Run, group: &Group, colours: &Colours) -> Result<Vec<Chart>,
         let scope = if subsets.len() > 1 { format!(" — {}", timing.words()) } else { String::new() };
         for (metric, title, axis, how) in [
             ("ttft_ms", "Time to first token", "ms, lower is better", timing.words()),
-            (
-                "decode_tok_s",
-                "Decode rate",
-                "tokens per second, higher is better",
-                timing.decode_words().into(),
-            ),
+            ("decode_tok_s", "Decode rate", "tokens per second, higher is better", timing.decode_words().into()),
         ] {
             found.extend(bar_chart(group, cells, colours, metric, &format!("{title}{scope}"), axis, &how)?);
         }

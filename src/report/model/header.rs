@@ -58,6 +58,7 @@ fn sentences(run: &Run) -> Vec<String> {
     let measured = run.cells.iter().filter(|cell| cell.counts()).count();
     let mut found = vec![match (measured, run.cells.len()) {
         (0, all) => format!("None of the {all} cells could be measured; the reasons are below."),
+        (1, 1) => "The one cell was measured, and no check contradicts its figures.".into(),
         (some, all) if some == all => format!("All {all} cells were measured, and no check contradicts a figure."),
         (some, all) => {
             format!("{some} of {all} cells were measured and count; the others stand with their reasons under “Not in the figures”.")

@@ -1,6 +1,6 @@
 //! On a device that is another machine.
 
-use bench_backend_api::{Artifact, Ended, Evidence, Found, GraphTime, Model, Quant, Setting, Workload};
+use bench_backend_api::{Artifact, Ended, Evidence, FailureKind, Found, GraphTime, Model, Quant, Setting, Workload};
 use serde_json::{Value, json};
 
 use super::*;
