@@ -307,6 +307,12 @@ pub const CELLS: Table = Table {
             true,
             "what was asked of processors and runtime and changes times, as key=value;... (rule R10): perf_profile, rpc_control_latency_us, rpc_polling_time_us, shared_buffer, backend_type, threads, precision, executions",
         ),
+        c(
+            "effective_options",
+            Text,
+            true,
+            "the options that took effect, as our runner passed them on or read them back from the runtime (rules R10, R14); the first 500 characters. Empty: the tool does not say what became of what was asked",
+        ),
         c("runtime_version", Text, true, "as the runtime itself says"),
         c("artifact", Text, true, "cache key of a made artifact, or hash of the user's files"),
         c(

@@ -118,6 +118,7 @@ fn told(row: &mut Row, planned: &PlannedCell, notes: &BTreeMap<String, String>) 
     row.maybe("runtime_version", notes.get("runtime_version")).maybe("engine", notes.get("engine")).maybe("tool", notes.get("tool"));
     let votes: Vec<String> = VOTES.iter().filter_map(|key| Some(format!("{key}={}", notes.get(*key)?))).collect();
     row.set("votes", votes.join(";"));
+    row.maybe("effective_options", notes.get("effective_options").map(|text| text.chars().take(500).collect::<String>()));
     // A user's own binaries have no description that tells their AR: the scenario does (rule R7).
     if let Some(chunk) = notes.get("chunk").and_then(|c| c.parse::<f64>().ok()).filter(|c| *c >= 1.0) {
         padded(row, planned, chunk);

@@ -88,8 +88,8 @@ impl Writer {
     fn row(&mut self, row: &Row) -> Result<(), FolderError> {
         debug_assert!(row.0.keys().all(|k| self.columns.iter().any(|c| c == k)), "unknown column in {row:?}");
         let values = self.columns.iter().map(|column| match (column.as_str(), row.0.get(column)) {
-            // The two columns that hold words of tools, and with them paths.
-            ("reason" | "warnings", Some(text)) => Cow::Owned(self.portable.text(text)),
+            // The columns that hold words of tools, and with them paths.
+            ("reason" | "warnings" | "effective_options", Some(text)) => Cow::Owned(self.portable.text(text)),
             (_, text) => Cow::Borrowed(text.map_or("", String::as_str)),
         });
         let values: Vec<Cow<'_, str>> = values.collect();
