@@ -109,7 +109,9 @@ pub async fn ask(remote: &Remote, root: &str) -> Result<Facts, AdbError> {
 }
 
 fn read(text: &str) -> Facts {
-    let answers = Answers::read(text);
+    // Facts are shown on terminals and pages and become names of files (the agent's): what could steer one is no part of any.
+    let text = text.replace(|c: char| c.is_control() && c != '\n', " ");
+    let answers = Answers::read(&text);
     let text = |key: &str| answers.text(key);
     let chip = [("ro.soc.model", PROPERTY), ("machine", MACHINE), ("ro.board.platform", PLATFORM)];
     // /proc/meminfo counts in KiB, whatever its `kB` says.
@@ -170,6 +172,15 @@ mod tests {
         assert_eq!(read(&all.replace("SM8650", "")).soc().unwrap().source, "/sys/devices/soc0/machine");
         assert_eq!(read("ro.soc.model=unknown\nro.board.platform=lahaina\n").soc().unwrap().value, "lahaina");
         assert_eq!(read("machine=\n").soc(), None);
+    }
+
+    #[test]
+    fn nothing_that_steers_a_terminal_is_a_fact() {
+        let facts = read("ro.product.model=\u{1b}[31mred\u{7} 1\rx\narch=aarch64\u{9b}2J\nro.soc.model=SM\t8650\u{0}\n");
+        assert_eq!(
+            (facts.model.as_deref(), facts.arch.as_deref(), facts.chip[0].value.as_str()),
+            (Some("[31mred  1 x"), Some("aarch64 2J"), "SM 8650")
+        );
     }
 
     #[test]
