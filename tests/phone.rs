@@ -242,8 +242,51 @@ fn a_second_run_waits_and_a_cancelled_one_leaves_nothing() {
     thread::sleep(Duration::from_secs(1));
     Command::new("kill").args(["-INT", &first.id().to_string()]).status().unwrap();
     assert_eq!(first.wait().unwrap().code(), Some(130));
-    finish(second).expect(0).says(&["another computer is measuring"]);
+    finish(second).expect(0).says(&["from another computer"]);
     assert_eq!(lab.left_running(), "");
+}
+
+#[test]
+fn a_device_that_is_named_twice_or_has_two_names_does_not_wait_for_itself() {
+    let Some(lab) = Lab::start() else { return };
+    let scenario = lab.scenario(&["ok"], 1, 0);
+    let once = format!("serial = \"{}\"", lab.phone.address);
+    let with = |device: &str| {
+        let text = fs::read_to_string(&scenario).unwrap().replace(&once, device);
+        let path = lab.path("other.toml");
+        fs::write(&path, text).unwrap();
+        path
+    };
+    run(&mut lab.run(&with(&format!("serial = [\"{0}\", \"{0}\"]", lab.phone.address)))).expect(0);
+    assert_eq!(statuses(&lab.folder()), ["ok"]);
+    // As over USB and Wi-Fi: two servers see it, and nobody says that it is one.
+    let second = Adbd::start();
+    let mut connect = Command::new("adb");
+    connect.args(["connect", &lab.phone.address]).env("ADB_SERVER_SOCKET", second.address.to_string());
+    assert!(connect.output().unwrap().status.success());
+    let mut both = lab.run(&with("all = true"));
+    run(both.args(["--out", "both", "--adb-server"]).arg(second.address.to_string())).expect(0).says(&["waiting for it to end"]);
+    assert_eq!(fs::read_dir(lab.path("both")).unwrap().count(), 2);
+}
+
+#[test]
+fn who_waits_for_a_device_can_stop() {
+    let Some(lab) = Lab::start() else { return };
+    let scenario = lab.scenario(&["ok"], 1, 6000);
+    let first = lab.spawn(&scenario);
+    lab.wait_for_launch(1);
+    // Behind the lock of this computer, and from another one behind that of the device.
+    for (cache, out) in [("cache", "second"), ("other-cache", "third")] {
+        let mut waiting = lab.run(&scenario);
+        waiting.env("BENCH_CACHE", lab.path(cache)).args(["--out", out]);
+        let waiting = waiting.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        thread::sleep(Duration::from_secs(1));
+        Command::new("kill").args(["-INT", &waiting.id().to_string()]).status().unwrap();
+        finish(waiting).expect(130).says(&["waiting for it to end", "--resume"]);
+    }
+    assert!(!journal(&lab.folder()).iter().any(|e| e["event"] == "run_end"), "neither waited for the first to end");
+    finish(first).expect(0);
+    run(lab.bench().args(["run", "--no-report", "--resume"]).arg(only_run(&lab.path("third")))).expect(0);
 }
 
 #[test]

@@ -38,6 +38,12 @@ use crate::{
 /// How long a step before or after a run waits for a lost device. Shorter than a run may, because nobody can call it off.
 const ABSENCE: Duration = Duration::from_secs(30);
 
+/// An attempt that sent more bytes than this was a transfer; questions have a few hundred.
+const PROGRESS: u64 = 1 << 20;
+
+/// How often a transfer may be lost: a cable that always breaks at the same place ends, too.
+const LOSSES: u32 = 10;
+
 /// Links made in one request: a request has at most 64 kB.
 const LINKS: usize = 100;
 
@@ -164,6 +170,11 @@ impl Adb {
         Ok(())
     }
 
+    /// Gives the device back.
+    pub async fn unlock(&self) {
+        *self.lock.lock().await = None;
+    }
+
     /// Has the device to himself from here on, unless another bench measures on it: then `false`.
     pub async fn try_lock(&self) -> Result<bool, AdbError> {
         let taken = lock::take(&self.remote, &self.options.root).await?;
@@ -241,14 +252,22 @@ impl Adb {
         }
     }
 
-    /// Does something that may be done twice, again if the device was lost meanwhile and comes back.
+    /// Does something that may be done twice, again if the device was lost meanwhile and comes back. A transfer lasts for as long as it lasts:
+    /// an attempt that sent something gives the device the whole time to come back, counted from its loss.
     async fn again<T, F: Future<Output = Result<T, AdbError>> + Send>(&self, mut work: impl FnMut() -> F + Send) -> Result<T, AdbError> {
-        let until = Instant::now() + self.options.reconnect.min(ABSENCE);
+        let absence = self.options.reconnect.min(ABSENCE);
+        let mut until = Instant::now() + absence;
+        let mut losses = 0;
         loop {
+            let before = self.remote.sent();
             let error = match work().await {
                 Err(e) if e.is_lost() => e,
                 result => return result,
             };
+            losses += 1;
+            if self.remote.sent() - before > PROGRESS && losses < LOSSES {
+                until = Instant::now() + absence;
+            }
             loop {
                 if Instant::now() >= until {
                     return Err(error);
