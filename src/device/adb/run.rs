@@ -54,6 +54,7 @@ pub(super) async fn run(
         remote,
         agent,
         out,
+        spec: &bytes,
         started: Instant::now(),
         hard_end: Duration::from_millis(spec.timeout_ms.saturating_add(spec.grace_ms)).saturating_add(HARD_END),
         reconnect,
@@ -63,7 +64,6 @@ pub(super) async fn run(
         id: None,
         asked: None,
     };
-    remote.write(&format!("{out}/spec.json"), &bytes, 0o644).await?;
     let mut stop = Stop::No;
     if let Err(e) = watch.start().await {
         // Whether it was started is not known: what is there when the device is back tells.
@@ -117,6 +117,7 @@ struct Watch<'a> {
     remote: &'a Remote,
     agent: &'a str,
     out: &'a str,
+    spec: &'a [u8],
     started: Instant,
     /// From the start; then nothing of the run can be alive any more.
     hard_end: Duration,
@@ -132,6 +133,7 @@ struct Watch<'a> {
 impl Watch<'_> {
     /// Starts the agent in a session and group of its own. Starting it twice does no harm: it locks its folder.
     async fn start(&mut self) -> Result<(), AdbError> {
+        self.remote.write(&self.file("spec.json"), self.spec, 0o644).await?;
         let script = format!(
             "cat /proc/sys/kernel/random/boot_id 2>/dev/null || echo unknown\n\
              cd {} || exit 1\n\
@@ -331,6 +333,9 @@ impl Watch<'_> {
             };
         }
         let done = here.join("done.json");
+        if !done.exists() {
+            return Err(broken(self.remote, format!("{} is no file", self.file("done.json"))));
+        }
         let bytes = std::fs::read(&done).map_err(AdbError::host(&done))?;
         serde_json::from_slice(&bytes).map_err(|e| broken(self.remote, format!("done.json can't be read: {e}")))
     }
