@@ -300,8 +300,10 @@ fn parent(path: &str) -> &str {
 
 fn device_facts(serial: &str, said: &Facts, options: &Options) -> DeviceFacts {
     let arch = said.arch.clone().unwrap_or_else(|| "unknown".to_owned());
-    // What ran where decides: programs of a PC's architecture are no phone, whatever the properties say.
-    let found = match (arch.starts_with("aarch64") || arch.starts_with("arm"), &said.android) {
+    // What ran where decides: programs of a PC's architecture are no phone, whatever the properties say. They are believed only where they
+    // say that it is none.
+    let real = (arch.starts_with("aarch64") || arch.starts_with("arm")) && said.virtual_machine.is_none();
+    let found = match (real, &said.android) {
         (false, _) => DeviceClass::Emulator,
         (true, Some(_)) => DeviceClass::Phone,
         (true, None) => DeviceClass::Board,
@@ -392,5 +394,18 @@ mod tests {
         for name in ["", "/etc/passwd", "../x", "a/../../x", "a//b", "./a", "a/", "a\0b"] {
             assert!(inside("/w", name).is_err(), "{name:?}");
         }
+    }
+
+    #[test]
+    fn a_virtual_machine_on_arm_is_no_phone() {
+        let class = |arch: &str, android: Option<&str>, virtual_machine: Option<&str>| {
+            let own = |text: Option<&str>| text.map(str::to_owned);
+            let said = Facts { arch: own(Some(arch)), android: own(android), virtual_machine: own(virtual_machine), ..Facts::default() };
+            device_facts("x", &said, &Options::default()).class
+        };
+        assert_eq!(class("aarch64", Some("14"), None), DeviceClass::Phone);
+        assert_eq!(class("aarch64", None, None), DeviceClass::Board);
+        assert_eq!(class("aarch64", Some("14"), Some("ro.boot.qemu=1")), DeviceClass::Emulator);
+        assert_eq!(class("x86_64", Some("14"), None), DeviceClass::Emulator);
     }
 }
