@@ -132,9 +132,12 @@ impl Survey {
         Ok(Seen { server, listed })
     }
 
-    /// The server of this machine, when no server has a device.
+    /// The server of this machine, when no server has a device. One that does not say what it has would not connect to anything either.
     async fn quiet_server(&self) -> Option<Server> {
         let address = Address::find(None, None, |name| std::env::var(name).ok()).ok()?;
+        if self.errors.iter().any(|(silent, _)| *silent == address) {
+            return None;
+        }
         Server::reach(address).await.ok()
     }
 
