@@ -6,6 +6,8 @@ mod support;
 
 use std::{
     fs,
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
@@ -144,6 +146,57 @@ fn a_matrix_is_measured_on_the_phone() {
     assert_eq!(lab.adb_shell("ls /data/local/tmp/bench/work"), "");
 }
 
+/// The port of a server that says of every daemon that it is too old for shell_v2.
+fn old_daemons(server: String) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let pass = |mut from: TcpStream, mut to: TcpStream| {
+        thread::spawn(move || {
+            let mut block = [0; 1 << 16];
+            while let Ok(n @ 1..) = from.read(&mut block) {
+                if let Some(at) = block[..n].windows(8).position(|w| w == b"shell_v2") {
+                    block[at..at + 8].copy_from_slice(b"shell_v0");
+                }
+                if to.write_all(&block[..n]).is_err() {
+                    break;
+                }
+            }
+            let _ = to.shutdown(std::net::Shutdown::Write);
+        });
+    };
+    thread::spawn(move || {
+        for here in listener.incoming().flatten() {
+            let there = TcpStream::connect(&server).unwrap();
+            pass(here.try_clone().unwrap(), there.try_clone().unwrap());
+            pass(there, here);
+        }
+    });
+    port
+}
+
+#[test]
+fn a_daemon_without_shell_v2_runs_the_agent_too() {
+    let Some(lab) = Lab::start() else { return };
+    let scenario = lab.scenario(&["ok", "exit-3"], 4, 0);
+    let port = old_daemons(lab.adb.address.to_string().trim_start_matches("tcp:").to_owned());
+    run(lab.run(&scenario).env("ADB_SERVER_SOCKET", format!("tcp:127.0.0.1:{port}"))).expect(6);
+    let rows = table(&lab.folder(), "cells.csv");
+    let ok = row(&rows, "ok");
+    assert_eq!((ok["status"].as_str(), ok["launches"].as_str(), ok["launches_failed"].as_str()), ("ok", "4", "0"), "{}", ok["reason"]);
+    assert_eq!(row(&rows, "exit-3")["failure_kind"], "runtime");
+    assert_eq!(lab.left_running(), "");
+}
+
+#[test]
+fn a_server_that_stays_silent_ends_the_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    fs::copy(runner(), dir.path().join("runner.py")).unwrap();
+    let scenario = Scenario { device: "serial = \"192.0.2.1:5555\"".to_owned(), ..Scenario::default() }.write(dir.path());
+    let address = format!("tcp:127.0.0.1:{}", silent.local_addr().unwrap().port());
+    run(bench(dir.path()).arg("run").arg(scenario).env("ADB_SERVER_SOCKET", address)).expect(5).says(&["did not answer within"]);
+}
+
 #[test]
 fn a_lost_cable_costs_nothing() {
     let Some(mut lab) = Lab::start() else { return };
@@ -209,6 +262,26 @@ fn a_full_phone_ends_the_run_and_it_goes_on_when_there_is_room() {
     let scenario = lab.scenario(&["ok"], 2, 0);
     lab.phone.tell("full 200");
     run(&mut lab.run(&scenario)).expect(5).says(&["full", "--resume"]);
+    lab.phone.tell("free");
+    run(&mut lab.resume()).expect(0);
+    assert_eq!(statuses(&lab.folder()), ["ok"]);
+}
+
+#[test]
+fn a_disk_that_fills_during_a_launch_is_not_blamed_on_the_runner() {
+    let Some(mut lab) = Lab::start() else { return };
+    let scenario = lab.scenario(&["ok"], 1, 50);
+    // More than the page that a file already has.
+    let text = fs::read_to_string(&scenario).unwrap().replace("queries = 2", "queries = 80");
+    fs::write(&scenario, text).unwrap();
+    // The first time moves the folder, which no program should live through.
+    lab.phone.tell("full");
+    lab.phone.tell("free");
+    let child = lab.spawn(&scenario);
+    lab.wait_for_launch(1);
+    lab.phone.tell("full 0");
+    finish(child).expect(6).says(&["the disk was full", "--resume"]);
+    assert_eq!(table(&lab.folder(), "launches.csv")[0]["failure_kind"], "infra");
     lab.phone.tell("free");
     run(&mut lab.resume()).expect(0);
     assert_eq!(statuses(&lab.folder()), ["ok"]);

@@ -134,10 +134,13 @@ impl Watch<'_> {
     /// Starts the agent in a session and group of its own. Starting it twice does no harm: it locks its folder.
     async fn start(&mut self) -> Result<(), AdbError> {
         self.remote.write(&self.file("spec.json"), self.spec, 0o644).await?;
+        // Daemons without shell_v2 give a terminal, whose end hangs up all that has it: the session is left before anything goes to the
+        // background. The last command is none that the shell could turn into, or `setsid` would not be waited for.
         let script = format!(
             "cat /proc/sys/kernel/random/boot_id 2>/dev/null || echo unknown\n\
              cd {} || exit 1\n\
-             $(command -v setsid) {} run spec.json </dev/null >/dev/null 2>>agent.err &",
+             $(command -v setsid) sh -c '\"$0\" run spec.json </dev/null >/dev/null 2>>agent.err &' {}\n\
+             true",
             quote(self.out),
             quote(self.agent)
         );
