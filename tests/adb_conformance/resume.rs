@@ -120,7 +120,8 @@ async fn a_device_lost_late_in_a_transfer_has_its_whole_time_to_come_back() {
         let done = done.clone();
         move |_: &str, bytes, _| {
             done.store(bytes, Ordering::Relaxed);
-            std::thread::sleep(Duration::from_millis(20));
+            // About a megabyte at a time.
+            std::thread::sleep(Duration::from_millis(100));
         }
     }));
     let late = options.reconnect + Duration::from_secs(1);

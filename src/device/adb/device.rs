@@ -358,7 +358,12 @@ impl Device for Adb {
         let agent = StoreFile { host: self.options.agent.clone(), executable: true };
         let agent = self.again(|| self.store.put(&self.remote, &agent, &|_, _, _| ())).await?;
         let out = format!("{}.out{}", spec.cwd.trim_end_matches('/'), self.steps.fetch_add(1, Ordering::Relaxed));
-        Ok(run::run(&self.remote, &agent, &out, spec, cancel, self.options.reconnect).await?)
+        let done = run::run(&self.remote, &agent, &out, spec, cancel, self.options.reconnect).await;
+        // What can't be followed to its end must not go on beside the next launch: that would be measured with it.
+        if done.as_ref().is_err_and(|e| !e.is_lost()) {
+            let _ = run::end_orphans(&self.remote, &self.options.root).await;
+        }
+        Ok(done?)
     }
 
     async fn fetch(&self, folder: &str, name: &str, host: &Path, limit: u64) -> Result<bool, DeviceError> {

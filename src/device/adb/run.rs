@@ -32,7 +32,7 @@ const LEAVING: Duration = Duration::from_secs(10);
 /// Largest evidence files taken: `done.json` and the telemetry of a day.
 const EVIDENCE: u64 = 2 << 30;
 
-/// Runs a spec under the agent and copies the evidence to the host's `spec.out_dir`.
+/// Runs a spec under the agent and copies the evidence to the host's `spec.out_dir`. After an error the run may go on: the caller ends it.
 pub(super) async fn run(
     remote: &Remote,
     agent: &str,
@@ -214,9 +214,8 @@ impl Watch<'_> {
         Ok(result?.is_some())
     }
 
-    /// The agent is dead and left nothing: what may live on is ended, and the words say why this happens.
+    /// The agent is dead and left nothing; the words say why this happens.
     async fn gone(&self) -> AdbError {
-        let _ = end(self.remote, self.out, "KILL").await;
         broken(
             self.remote,
             format!(
