@@ -86,7 +86,8 @@ pub async fn run<D: Device>(
     let (mut steps, mut staged) = (Vec::new(), Staged::default());
     let trips = device.round_trips();
     let (result, log) = execute(device, request, dir, work_name, &cancel, (&mut steps, &mut staged)).await;
-    let mut lost = false;
+    // Words of bench itself: what a backend knows of its tool's words does not fit them.
+    let (mut lost, mut own) = (false, false);
     let (parsed, checks, failure) = match result {
         Ok(Some(left)) => {
             let (mut parsed, checks, failure) = judge(request, &left.captured);
@@ -97,7 +98,7 @@ pub async fn run<D: Device>(
         Err(Problem::Launch(failure)) => (Parsed::default(), None, Some(failure)),
         Err(Problem::Device(e)) if e.disk_full() => return Err(LaunchError::DiskFull(e)),
         Err(Problem::Device(e)) => {
-            lost = e.is_lost();
+            (lost, own) = (e.is_lost(), true);
             let kind = if e.is_device() { FailureKind::Device } else { FailureKind::Infra };
             (Parsed::default(), None, Some(Failure::new(kind, e.to_string())))
         }
@@ -109,7 +110,7 @@ pub async fn run<D: Device>(
     let ended = steps.last().and_then(|s| s.done.as_ref()).map(capture::ended).unwrap_or_default();
     let failure = failure.map(|f| on_a_full_disk(logs::attribute(f, &ended, &findings), &steps));
     let failure = failure.map(|mut f| {
-        f.hint = request.backend.explain(&f, &request.launch).or(f.hint);
+        f.hint = if own { f.hint } else { request.backend.explain(&f, &request.launch).or(f.hint) };
         f
     });
     let status = match &failure {
