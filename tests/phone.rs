@@ -279,6 +279,8 @@ fn a_disk_that_fills_during_a_launch_is_not_blamed_on_the_runner() {
     lab.phone.tell("free");
     let child = lab.spawn(&scenario);
     lab.wait_for_launch(1);
+    // Its agent and its runner have all their files by then.
+    wait_until("an event", || !lab.adb_shell("cat /data/local/tmp/bench/work/*/events.jsonl").is_empty());
     lab.phone.tell("full 0");
     finish(child).expect(6).says(&["the disk was full", "--resume"]);
     assert_eq!(table(&lab.folder(), "launches.csv")[0]["failure_kind"], "infra");
