@@ -152,7 +152,7 @@ fn old_daemons(server: String) -> u16 {
     let port = listener.local_addr().unwrap().port();
     let pass = |mut from: TcpStream, mut to: TcpStream| {
         thread::spawn(move || {
-            let mut block = [0; 1 << 16];
+            let mut block = vec![0; 1 << 16];
             while let Ok(n @ 1..) = from.read(&mut block) {
                 if let Some(at) = block[..n].windows(8).position(|w| w == b"shell_v2") {
                     block[at..at + 8].copy_from_slice(b"shell_v0");

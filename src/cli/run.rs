@@ -111,7 +111,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     let start = |job: &Job<Adb>, console: &Console| {
         let _alone = alone(&cache, job, console, &cancel)?;
         let busy = || {
-            console.line("another bench is measuring on this device, from another computer or under another name: waiting for it to end")
+            console.line("another bench is measuring on this device, from another computer or under another name: waiting for it to end");
         };
         runtime.block_on(async {
             let mut stop = cancel.clone();
