@@ -6,6 +6,8 @@ mod support;
 
 use std::{
     fs,
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
@@ -144,6 +146,57 @@ fn a_matrix_is_measured_on_the_phone() {
     assert_eq!(lab.adb_shell("ls /data/local/tmp/bench/work"), "");
 }
 
+/// The port of a server that says of every daemon that it is too old for shell_v2.
+fn old_daemons(server: String) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let pass = |mut from: TcpStream, mut to: TcpStream| {
+        thread::spawn(move || {
+            let mut block = vec![0; 1 << 16];
+            while let Ok(n @ 1..) = from.read(&mut block) {
+                if let Some(at) = block[..n].windows(8).position(|w| w == b"shell_v2") {
+                    block[at..at + 8].copy_from_slice(b"shell_v0");
+                }
+                if to.write_all(&block[..n]).is_err() {
+                    break;
+                }
+            }
+            let _ = to.shutdown(std::net::Shutdown::Write);
+        });
+    };
+    thread::spawn(move || {
+        for here in listener.incoming().flatten() {
+            let there = TcpStream::connect(&server).unwrap();
+            pass(here.try_clone().unwrap(), there.try_clone().unwrap());
+            pass(there, here);
+        }
+    });
+    port
+}
+
+#[test]
+fn a_daemon_without_shell_v2_runs_the_agent_too() {
+    let Some(lab) = Lab::start() else { return };
+    let scenario = lab.scenario(&["ok", "exit-3"], 4, 0);
+    let port = old_daemons(lab.adb.address.to_string().trim_start_matches("tcp:").to_owned());
+    run(lab.run(&scenario).env("ADB_SERVER_SOCKET", format!("tcp:127.0.0.1:{port}"))).expect(6);
+    let rows = table(&lab.folder(), "cells.csv");
+    let ok = row(&rows, "ok");
+    assert_eq!((ok["status"].as_str(), ok["launches"].as_str(), ok["launches_failed"].as_str()), ("ok", "4", "0"), "{}", ok["reason"]);
+    assert_eq!(row(&rows, "exit-3")["failure_kind"], "runtime");
+    assert_eq!(lab.left_running(), "");
+}
+
+#[test]
+fn a_server_that_stays_silent_ends_the_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    fs::copy(runner(), dir.path().join("runner.py")).unwrap();
+    let scenario = Scenario { device: "serial = \"192.0.2.1:5555\"".to_owned(), ..Scenario::default() }.write(dir.path());
+    let address = format!("tcp:127.0.0.1:{}", silent.local_addr().unwrap().port());
+    run(bench(dir.path()).arg("run").arg(scenario).env("ADB_SERVER_SOCKET", address)).expect(5).says(&["did not answer within"]);
+}
+
 #[test]
 fn a_lost_cable_costs_nothing() {
     let Some(mut lab) = Lab::start() else { return };
@@ -215,6 +268,28 @@ fn a_full_phone_ends_the_run_and_it_goes_on_when_there_is_room() {
 }
 
 #[test]
+fn a_disk_that_fills_during_a_launch_is_not_blamed_on_the_runner() {
+    let Some(mut lab) = Lab::start() else { return };
+    let scenario = lab.scenario(&["ok"], 1, 50);
+    // More than the page that a file already has.
+    let text = fs::read_to_string(&scenario).unwrap().replace("queries = 2", "queries = 80");
+    fs::write(&scenario, text).unwrap();
+    // The first time moves the folder, which no program should live through.
+    lab.phone.tell("full");
+    lab.phone.tell("free");
+    let child = lab.spawn(&scenario);
+    lab.wait_for_launch(1);
+    // Its agent and its runner have all their files by then.
+    wait_until("an event", || !lab.adb_shell("cat /data/local/tmp/bench/work/*/events.jsonl").is_empty());
+    lab.phone.tell("full 0");
+    finish(child).expect(6).says(&["the disk was full", "--resume"]);
+    assert_eq!(table(&lab.folder(), "launches.csv")[0]["failure_kind"], "infra");
+    lab.phone.tell("free");
+    run(&mut lab.resume()).expect(0);
+    assert_eq!(statuses(&lab.folder()), ["ok"]);
+}
+
+#[test]
 fn after_a_crash_of_the_host_the_next_contact_ends_what_is_left() {
     let Some(lab) = Lab::start() else { return };
     let scenario = lab.scenario(&["ok"], 1, 4000);
@@ -242,8 +317,51 @@ fn a_second_run_waits_and_a_cancelled_one_leaves_nothing() {
     thread::sleep(Duration::from_secs(1));
     Command::new("kill").args(["-INT", &first.id().to_string()]).status().unwrap();
     assert_eq!(first.wait().unwrap().code(), Some(130));
-    finish(second).expect(0).says(&["another computer is measuring"]);
+    finish(second).expect(0).says(&["from another computer"]);
     assert_eq!(lab.left_running(), "");
+}
+
+#[test]
+fn a_device_that_is_named_twice_or_has_two_names_does_not_wait_for_itself() {
+    let Some(lab) = Lab::start() else { return };
+    let scenario = lab.scenario(&["ok"], 1, 0);
+    let once = format!("serial = \"{}\"", lab.phone.address);
+    let with = |device: &str| {
+        let text = fs::read_to_string(&scenario).unwrap().replace(&once, device);
+        let path = lab.path("other.toml");
+        fs::write(&path, text).unwrap();
+        path
+    };
+    run(&mut lab.run(&with(&format!("serial = [\"{0}\", \"{0}\"]", lab.phone.address)))).expect(0);
+    assert_eq!(statuses(&lab.folder()), ["ok"]);
+    // As over USB and Wi-Fi: two servers see it, and nobody says that it is one.
+    let second = Adbd::start();
+    let mut connect = Command::new("adb");
+    connect.args(["connect", &lab.phone.address]).env("ADB_SERVER_SOCKET", second.address.to_string());
+    assert!(connect.output().unwrap().status.success());
+    let mut both = lab.run(&with("all = true"));
+    run(both.args(["--out", "both", "--adb-server"]).arg(second.address.to_string())).expect(0).says(&["waiting for it to end"]);
+    assert_eq!(fs::read_dir(lab.path("both")).unwrap().count(), 2);
+}
+
+#[test]
+fn who_waits_for_a_device_can_stop() {
+    let Some(lab) = Lab::start() else { return };
+    let scenario = lab.scenario(&["ok"], 1, 6000);
+    let first = lab.spawn(&scenario);
+    lab.wait_for_launch(1);
+    // Behind the lock of this computer, and from another one behind that of the device.
+    for (cache, out) in [("cache", "second"), ("other-cache", "third")] {
+        let mut waiting = lab.run(&scenario);
+        waiting.env("BENCH_CACHE", lab.path(cache)).args(["--out", out]);
+        let waiting = waiting.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        thread::sleep(Duration::from_secs(1));
+        Command::new("kill").args(["-INT", &waiting.id().to_string()]).status().unwrap();
+        finish(waiting).expect(130).says(&["waiting for it to end", "--resume"]);
+    }
+    assert!(!journal(&lab.folder()).iter().any(|e| e["event"] == "run_end"), "neither waited for the first to end");
+    finish(first).expect(0);
+    run(lab.bench().args(["run", "--no-report", "--resume"]).arg(only_run(&lab.path("third")))).expect(0);
 }
 
 #[test]

@@ -85,10 +85,16 @@ pub fn main() -> ExitCode {
         Ok(code) => code.into(),
         Err(error) => {
             let code = exit::of(&error);
-            note(&format!("error: {}", words(&error)));
+            tell(&error);
             code.into()
         }
     }
+}
+
+/// Says an error. It may quote a device or a file: nothing in it steers the terminal, its line breaks are its own.
+fn tell(error: &anyhow::Error) {
+    let lines: Vec<_> = words(error).split('\n').map(console::printable).collect();
+    note(&format!("error: {}", lines.join("\n")));
 }
 
 /// An error and its causes, without those that it already tells in its own words.

@@ -4,6 +4,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use bench_backend_api::{Backend, DeviceFacts, Installed, Need};
@@ -84,9 +85,9 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         let job = Job::new(args, &cache, wanted.plan(args, device.facts(), choice)?, device, old)?;
         let console = Console::new(args.format);
         end_orphans(&job.folder)?;
-        let lock = alone(&cache, LOCAL, &console)?;
-        let job = Job { device: job.device.locked(lock), ..job };
         let cancel = runtime.block_on(async { cancel() });
+        let lock = alone(&cache, &job, &console, &cancel)?;
+        let job = Job { device: job.device.locked(lock), ..job };
         let result = runtime.block_on(job.run(&cache, &console, cancel, args));
         return finish(args, &job.folder, &console, result);
     }
@@ -108,10 +109,20 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     }
     let cancel = runtime.block_on(async { cancel() });
     let start = |job: &Job<Adb>, console: &Console| {
-        let _alone = alone(&cache, &job.device.facts().name, console)?;
-        let busy = || console.line("a bench on another computer is measuring on this device: waiting for it to end");
-        runtime.block_on(job.device.lock(busy)).map_err(unavailable)?;
+        let _alone = alone(&cache, job, console, &cancel)?;
+        let busy = || {
+            console.line("another bench is measuring on this device, from another computer or under another name: waiting for it to end");
+        };
+        runtime.block_on(async {
+            let mut stop = cancel.clone();
+            tokio::select! {
+                locked = job.device.lock(busy) => locked.map_err(unavailable),
+                Ok(_) = stop.wait_for(|stop| *stop) => Err(job.not_begun()),
+            }
+        })?;
         let result = runtime.block_on(job.run(&cache, console, cancel.clone(), args));
+        // The same device may be another job's too, under another name.
+        runtime.block_on(job.device.unlock());
         finish(args, &job.folder, console, result)
     };
     let codes: Vec<anyhow::Result<Code>> = std::thread::scope(|scope| {
@@ -166,6 +177,13 @@ impl<D: Device> Job<D> {
         Ok(Self { plan, installed, device, folder })
     }
 
+    /// The user stopped it while the device was another's.
+    fn not_begun(&self) -> anyhow::Error {
+        let (device, path) = (&self.device.facts().name, self.folder.path.display());
+        let message = format!("interrupted while another bench measured on {device}; begin with: bench run --resume {path}");
+        Failed { code: Code::Interrupted, message }.into()
+    }
+
     async fn run(&self, cache: &Cache, console: &Console, cancel: Cancel, args: &Args) -> Result<Outcome, RunError> {
         let own = registry::commands(&self.plan.commands);
         let setup = Setup {
@@ -197,7 +215,7 @@ fn worst(codes: Vec<anyhow::Result<Code>>) -> anyhow::Result<Code> {
     let first = all.remove(0);
     // Every error is told, not the first alone.
     for error in all.into_iter().filter_map(Result::err) {
-        super::note(&format!("error: {error:#}"));
+        super::tell(&error);
     }
     first
 }
@@ -246,19 +264,30 @@ pub fn lock_file(cache: &Cache, device: &str) -> PathBuf {
     cache.join(&format!("{safe}.lock"))
 }
 
+/// How often a lock that another run holds is tried.
+const TRY: Duration = Duration::from_millis(200);
+
 /// Waits until no other run of this computer measures on this device: two at once would measure each other.
-fn alone(cache: &Cache, device: &str, console: &Console) -> anyhow::Result<fs::File> {
-    let path = lock_file(cache, device);
-    let open = || -> std::io::Result<fs::File> {
-        fs::create_dir_all(&cache.0)?;
-        let lock = fs::File::create(&path)?;
-        if lock.try_lock().is_err() {
-            console.line("another bench run is measuring on this device: waiting for it to end");
-            lock.lock()?;
+fn alone<D: Device>(cache: &Cache, job: &Job<D>, console: &Console, cancel: &Cancel) -> anyhow::Result<fs::File> {
+    let path = lock_file(cache, &job.device.facts().name);
+    let unusable = |e: std::io::Error| anyhow::Error::from(Failed { code: Code::Unavailable, message: format!("{}: {e}", path.display()) });
+    fs::create_dir_all(&cache.0).map_err(unusable)?;
+    let lock = fs::File::create(&path).map_err(unusable)?;
+    let mut told = false;
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(fs::TryLockError::Error(e)) => return Err(unusable(e)),
+            // Tried again and again instead of waited for, so that the user can stop it.
+            Err(fs::TryLockError::WouldBlock) if *cancel.borrow() => return Err(job.not_begun()),
+            Err(fs::TryLockError::WouldBlock) => {}
         }
-        Ok(lock)
-    };
-    open().map_err(|e| Failed { code: Code::Unavailable, message: format!("{}: {e}", path.display()) }.into())
+        if !told {
+            console.line("another bench run is measuring on this device: waiting for it to end");
+            told = true;
+        }
+        std::thread::sleep(TRY);
+    }
 }
 
 fn finish(args: &Args, folder: &Folder, console: &Console, result: Result<Outcome, RunError>) -> anyhow::Result<Code> {

@@ -86,7 +86,8 @@ pub async fn run<D: Device>(
     let (mut steps, mut staged) = (Vec::new(), Staged::default());
     let trips = device.round_trips();
     let (result, log) = execute(device, request, dir, work_name, &cancel, (&mut steps, &mut staged)).await;
-    let mut lost = false;
+    // Words of bench itself: what a backend knows of its tool's words does not fit them.
+    let (mut lost, mut own) = (false, false);
     let (parsed, checks, failure) = match result {
         Ok(Some(left)) => {
             let (mut parsed, checks, failure) = judge(request, &left.captured);
@@ -97,7 +98,7 @@ pub async fn run<D: Device>(
         Err(Problem::Launch(failure)) => (Parsed::default(), None, Some(failure)),
         Err(Problem::Device(e)) if e.disk_full() => return Err(LaunchError::DiskFull(e)),
         Err(Problem::Device(e)) => {
-            lost = e.is_lost();
+            (lost, own) = (e.is_lost(), true);
             let kind = if e.is_device() { FailureKind::Device } else { FailureKind::Infra };
             (Parsed::default(), None, Some(Failure::new(kind, e.to_string())))
         }
@@ -107,9 +108,9 @@ pub async fn run<D: Device>(
     let findings = log.map_or_else(Vec::new, |text| logged(&text, request, dir, &steps));
     parsed.warnings.extend(logs::remarks(&findings));
     let ended = steps.last().and_then(|s| s.done.as_ref()).map(capture::ended).unwrap_or_default();
-    let failure = failure.map(|f| logs::attribute(f, &ended, &findings));
+    let failure = failure.map(|f| on_a_full_disk(logs::attribute(f, &ended, &findings), &steps));
     let failure = failure.map(|mut f| {
-        f.hint = request.backend.explain(&f, &request.launch).or(f.hint);
+        f.hint = if own { f.hint } else { request.backend.explain(&f, &request.launch).or(f.hint) };
         f
     });
     let status = match &failure {
@@ -146,6 +147,19 @@ fn logged(text: &str, request: Request<'_>, dir: &Path, steps: &[StepRecord]) ->
     let program = last.argv.first().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
     let window_ns = last.done.as_ref().map(|done| (done.start_ns, done.end_ns));
     logs::read(text, request.backend.knowledge(), logs::Launched { pids: &pids, program, window_ns })
+}
+
+/// A program that fails while the agent finds no room for its evidence had none either: it is not to blame, and a resume tries it again.
+fn on_a_full_disk(failure: Failure, steps: &[StepRecord]) -> Failure {
+    let errors = steps.iter().filter_map(|s| s.done.as_ref()?.write_error.as_deref());
+    match errors.into_iter().find(|e| e.contains("No space left on device")) {
+        Some(words) => {
+            let message = format!("the disk was full during the launch ({words}): {}", failure.message);
+            let hint = "free some space (`bench devices clean` on a phone or board), then `bench run --resume`".to_owned();
+            Failure { kind: FailureKind::Infra, message, hint: Some(hint) }
+        }
+        None => failure,
+    }
 }
 
 /// What the agent saw that does not make a launch fail, and that a reader of its numbers should know.

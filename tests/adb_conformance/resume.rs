@@ -9,14 +9,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bench::device::adb::{
-    AdbError, connect,
-    stage::{Store, StoreFile},
+use bench::device::{
+    Device,
+    adb::{
+        Adb, AdbError, Options, connect,
+        stage::{Store, StoreFile},
+    },
 };
 
 use crate::{
     common::big_file,
-    harness::{Lab, expect_lost},
+    harness::{Lab, agent, expect_lost},
 };
 
 const ROOT: &str = "/data/local/tmp/bench";
@@ -102,4 +105,32 @@ async fn a_spoilt_beginning_is_not_gone_on_with() {
     );
     lab.remote().sh("spoil", &spoil).await.unwrap();
     assert!(finish(&lab, &file).await > 100 * MB, "all of it was sent again");
+}
+
+/// A model takes minutes; the time in which a lost device may come back counts from its loss.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_device_lost_late_in_a_transfer_has_its_whole_time_to_come_back() {
+    let Some(mut lab) = Lab::start().await else { return };
+    let file = lab.file("model.bin");
+    big_file(&file, 100);
+    let done = Arc::new(AtomicU64::new(0));
+    let mut options = Options::new(agent());
+    options.reconnect = Duration::from_secs(4);
+    options.progress = Some(Arc::new({
+        let done = done.clone();
+        move |_: &str, bytes, _| {
+            done.store(bytes, Ordering::Relaxed);
+            // About a megabyte at a time.
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }));
+    let late = options.reconnect + Duration::from_secs(1);
+    let device = Adb::open(lab.server.clone(), &lab.phone.address, options).await.unwrap();
+    let work = device.work_folder("w").await.unwrap();
+    let staging = tokio::spawn(async move { device.stage(&file, &work, "model.bin").await });
+    reached(&done, 1).await;
+    tokio::time::sleep(late).await;
+    assert!(done.load(Ordering::Relaxed) < 99 * MB, "the test cuts a transfer");
+    lab.phone.tell("kill");
+    staging.await.unwrap().unwrap();
 }

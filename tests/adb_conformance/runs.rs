@@ -155,3 +155,15 @@ async fn the_overhead_of_a_repetition_is_small() {
     times.sort();
     println!("overhead of a repetition: median {:?}, {requests} connections", times[times.len() / 2]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_evidence_can_not_be_read_does_not_go_on() {
+    let Some(lab) = Lab::start().await else { return };
+    let device = open(&lab).await;
+    let work = device.work_folder("w").await.unwrap();
+    // The second sleeper has left the command's group; the agent alone knows it.
+    let script = "setsid sleep 300 & for d in ../w.out*; do echo {} > $d/done.json; done; sleep 300";
+    let error = device.run(&spec(&work, &lab.file("out"), &["/bin/sh", "-c", script]), never()).await.unwrap_err();
+    assert!(error.to_string().contains("done.json can't be read"), "{error}");
+    assert_eq!(processes(&lab.remote()).await, [""; 0]);
+}

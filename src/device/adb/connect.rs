@@ -33,7 +33,10 @@ pub async fn disconnect(server: &Server, target: &str) -> Result<(), AdbError> {
 
 #[cfg(target_os = "linux")]
 mod client {
-    use std::net::{SocketAddr, SocketAddrV4};
+    use std::{
+        net::{SocketAddr, SocketAddrV4},
+        time::Duration,
+    };
 
     use adb_client::{RustADBError, server::ADBServer};
 
@@ -53,12 +56,19 @@ mod client {
         Some((ADBServer::new_from_path(v4, Some(NO_PROGRAM.to_owned())), target.parse().ok()?))
     }
 
+    /// How long the server may take; it says that nobody is there after about ten seconds.
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    /// In a thread that nobody waits for any more when the server stays silent: `adb_client` has no limit.
     pub(super) async fn blocking(during: String, work: impl FnOnce() -> Result<(), RustADBError> + Send + 'static) -> Result<(), AdbError> {
-        let said = match tokio::task::spawn_blocking(work).await {
-            Ok(Ok(())) => return Ok(()),
-            Ok(Err(RustADBError::ADBRequestFailed(said))) => said,
+        let (tell, told) = tokio::sync::oneshot::channel();
+        std::thread::spawn(move || tell.send(work()));
+        let said = match tokio::time::timeout(LIMIT, told).await {
+            Ok(Ok(Ok(()))) => return Ok(()),
+            Ok(Ok(Err(RustADBError::ADBRequestFailed(said)))) => said,
+            Ok(Ok(Err(e))) => e.to_string(),
             Ok(Err(e)) => e.to_string(),
-            Err(e) => e.to_string(),
+            Err(_) => return Err(AdbError::TimedOut { serial: "the adb server".to_owned(), during, after: LIMIT }),
         };
         Err(AdbError::Refused { during, said })
     }

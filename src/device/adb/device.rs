@@ -38,6 +38,12 @@ use crate::{
 /// How long a step before or after a run waits for a lost device. Shorter than a run may, because nobody can call it off.
 const ABSENCE: Duration = Duration::from_secs(30);
 
+/// An attempt that sent more bytes than this was a transfer; questions have a few hundred.
+const PROGRESS: u64 = 1 << 20;
+
+/// How often a transfer may be lost: a cable that always breaks at the same place ends, too.
+const LOSSES: u32 = 10;
+
 /// Links made in one request: a request has at most 64 kB.
 const LINKS: usize = 100;
 
@@ -164,6 +170,11 @@ impl Adb {
         Ok(())
     }
 
+    /// Gives the device back.
+    pub async fn unlock(&self) {
+        *self.lock.lock().await = None;
+    }
+
     /// Has the device to himself from here on, unless another bench measures on it: then `false`.
     pub async fn try_lock(&self) -> Result<bool, AdbError> {
         let taken = lock::take(&self.remote, &self.options.root).await?;
@@ -241,14 +252,22 @@ impl Adb {
         }
     }
 
-    /// Does something that may be done twice, again if the device was lost meanwhile and comes back.
+    /// Does something that may be done twice, again if the device was lost meanwhile and comes back. A transfer lasts for as long as it lasts:
+    /// an attempt that sent something gives the device the whole time to come back, counted from its loss.
     async fn again<T, F: Future<Output = Result<T, AdbError>> + Send>(&self, mut work: impl FnMut() -> F + Send) -> Result<T, AdbError> {
-        let until = Instant::now() + self.options.reconnect.min(ABSENCE);
+        let absence = self.options.reconnect.min(ABSENCE);
+        let mut until = Instant::now() + absence;
+        let mut losses = 0;
         loop {
+            let before = self.remote.sent();
             let error = match work().await {
                 Err(e) if e.is_lost() => e,
                 result => return result,
             };
+            losses += 1;
+            if self.remote.sent() - before > PROGRESS && losses < LOSSES {
+                until = Instant::now() + absence;
+            }
             loop {
                 if Instant::now() >= until {
                     return Err(error);
@@ -281,8 +300,10 @@ fn parent(path: &str) -> &str {
 
 fn device_facts(serial: &str, said: &Facts, options: &Options) -> DeviceFacts {
     let arch = said.arch.clone().unwrap_or_else(|| "unknown".to_owned());
-    // What ran where decides: programs of a PC's architecture are no phone, whatever the properties say.
-    let found = match (arch.starts_with("aarch64") || arch.starts_with("arm"), &said.android) {
+    // What ran where decides: programs of a PC's architecture are no phone, whatever the properties say. They are believed only where they
+    // say that it is none.
+    let real = (arch.starts_with("aarch64") || arch.starts_with("arm")) && said.virtual_machine.is_none();
+    let found = match (real, &said.android) {
         (false, _) => DeviceClass::Emulator,
         (true, Some(_)) => DeviceClass::Phone,
         (true, None) => DeviceClass::Board,
@@ -337,7 +358,12 @@ impl Device for Adb {
         let agent = StoreFile { host: self.options.agent.clone(), executable: true };
         let agent = self.again(|| self.store.put(&self.remote, &agent, &|_, _, _| ())).await?;
         let out = format!("{}.out{}", spec.cwd.trim_end_matches('/'), self.steps.fetch_add(1, Ordering::Relaxed));
-        Ok(run::run(&self.remote, &agent, &out, spec, cancel, self.options.reconnect).await?)
+        let done = run::run(&self.remote, &agent, &out, spec, cancel, self.options.reconnect).await;
+        // What can't be followed to its end must not go on beside the next launch: that would be measured with it.
+        if done.as_ref().is_err_and(|e| !e.is_lost()) {
+            let _ = run::end_orphans(&self.remote, &self.options.root).await;
+        }
+        Ok(done?)
     }
 
     async fn fetch(&self, folder: &str, name: &str, host: &Path, limit: u64) -> Result<bool, DeviceError> {
@@ -373,5 +399,18 @@ mod tests {
         for name in ["", "/etc/passwd", "../x", "a/../../x", "a//b", "./a", "a/", "a\0b"] {
             assert!(inside("/w", name).is_err(), "{name:?}");
         }
+    }
+
+    #[test]
+    fn a_virtual_machine_on_arm_is_no_phone() {
+        let class = |arch: &str, android: Option<&str>, virtual_machine: Option<&str>| {
+            let own = |text: Option<&str>| text.map(str::to_owned);
+            let said = Facts { arch: own(Some(arch)), android: own(android), virtual_machine: own(virtual_machine), ..Facts::default() };
+            device_facts("x", &said, &Options::default()).class
+        };
+        assert_eq!(class("aarch64", Some("14"), None), DeviceClass::Phone);
+        assert_eq!(class("aarch64", None, None), DeviceClass::Board);
+        assert_eq!(class("aarch64", Some("14"), Some("ro.boot.qemu=1")), DeviceClass::Emulator);
+        assert_eq!(class("x86_64", Some("14"), None), DeviceClass::Emulator);
     }
 }

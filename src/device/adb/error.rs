@@ -102,7 +102,8 @@ impl AdbError {
     /// The device's storage or this machine's disk is full.
     pub fn disk_full(&self) -> bool {
         match self {
-            Self::Remote { said, .. } | Self::Refused { said, .. } => {
+            // The agent's last words may be that it finds no room.
+            Self::Remote { said, .. } | Self::Refused { said, .. } | Self::Broken { what: said, .. } => {
                 said.contains("No space left on device") || said.contains("Disk quota exceeded")
             }
             Self::Host { source, .. } => matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded),

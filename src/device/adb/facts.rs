@@ -53,6 +53,9 @@ pub struct Facts {
     pub arch: Option<String>,
     /// `ro.product.cpu.abi`.
     pub abi: Option<String>,
+    /// What says that this is a virtual machine of Android's (the SDK's emulator, Cuttlefish): on a computer with an ARM processor it runs a
+    /// phone's programs and is none.
+    pub virtual_machine: Option<String>,
     /// Processors that the kernel has, online or not.
     pub cores: Option<u32>,
     /// MemTotal in MB (10^6 bytes).
@@ -109,7 +112,9 @@ pub async fn ask(remote: &Remote, root: &str) -> Result<Facts, AdbError> {
 }
 
 fn read(text: &str) -> Facts {
-    let answers = Answers::read(text);
+    // Facts are shown on terminals and pages and become names of files (the agent's): what could steer one is no part of any.
+    let text = text.replace(|c: char| c.is_control() && c != '\n', " ");
+    let answers = Answers::read(&text);
     let text = |key: &str| answers.text(key);
     let chip = [("ro.soc.model", PROPERTY), ("machine", MACHINE), ("ro.board.platform", PLATFORM)];
     // /proc/meminfo counts in KiB, whatever its `kB` says.
@@ -131,6 +136,7 @@ fn read(text: &str) -> Facts {
         kernel_build: text("kernel_build"),
         arch: text("arch"),
         abi: text("ro.product.cpu.abi"),
+        virtual_machine: virtual_machine(&answers),
         cores: answers
             .get("present")
             .and_then(|v| v.rsplit(['-', ',']).next()?.parse::<u32>().ok()?.checked_add(1))
@@ -157,6 +163,14 @@ fn read(text: &str) -> Facts {
     }
 }
 
+/// The property that the images of Android's virtual machines have. Source: AOSP's device/generic/goldfish (`ro.boot.qemu`, before Android 12
+/// `ro.kernel.qemu`; hardware goldfish, ranchu) and device/google/cuttlefish (hardware cutf_cvm, vsoc).
+fn virtual_machine(answers: &Answers<'_>) -> Option<String> {
+    let qemu = ["ro.boot.qemu", "ro.kernel.qemu"].into_iter().find(|key| answers.get(key) == Some("1")).map(|key| format!("{key}=1"));
+    let named = |hardware: &&str| ["goldfish", "ranchu", "cutf", "vsoc"].iter().any(|name| hardware.starts_with(name));
+    qemu.or_else(|| answers.get("ro.hardware").filter(named).map(|hardware| format!("ro.hardware={hardware}")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,6 +184,24 @@ mod tests {
         assert_eq!(read(&all.replace("SM8650", "")).soc().unwrap().source, "/sys/devices/soc0/machine");
         assert_eq!(read("ro.soc.model=unknown\nro.board.platform=lahaina\n").soc().unwrap().value, "lahaina");
         assert_eq!(read("machine=\n").soc(), None);
+    }
+
+    #[test]
+    fn virtual_machines_give_themselves_away() {
+        let of = |text: &str| read(text).virtual_machine;
+        assert_eq!(of("ro.boot.qemu=1\nro.hardware=ranchu\n").as_deref(), Some("ro.boot.qemu=1"));
+        assert_eq!(of("ro.kernel.qemu=1\n").as_deref(), Some("ro.kernel.qemu=1"));
+        assert_eq!(of("ro.hardware=cutf_cvm\n").as_deref(), Some("ro.hardware=cutf_cvm"));
+        assert_eq!(of("ro.boot.qemu=0\nro.kernel.qemu=\nro.hardware=qcom\n"), None);
+    }
+
+    #[test]
+    fn nothing_that_steers_a_terminal_is_a_fact() {
+        let facts = read("ro.product.model=\u{1b}[31mred\u{7} 1\rx\narch=aarch64\u{9b}2J\nro.soc.model=SM\t8650\u{0}\n");
+        assert_eq!(
+            (facts.model.as_deref(), facts.arch.as_deref(), facts.chip[0].value.as_str()),
+            (Some("[31mred  1 x"), Some("aarch64 2J"), "SM 8650")
+        );
     }
 
     #[test]

@@ -32,7 +32,7 @@ const LEAVING: Duration = Duration::from_secs(10);
 /// Largest evidence files taken: `done.json` and the telemetry of a day.
 const EVIDENCE: u64 = 2 << 30;
 
-/// Runs a spec under the agent and copies the evidence to the host's `spec.out_dir`.
+/// Runs a spec under the agent and copies the evidence to the host's `spec.out_dir`. After an error the run may go on: the caller ends it.
 pub(super) async fn run(
     remote: &Remote,
     agent: &str,
@@ -54,6 +54,7 @@ pub(super) async fn run(
         remote,
         agent,
         out,
+        spec: &bytes,
         started: Instant::now(),
         hard_end: Duration::from_millis(spec.timeout_ms.saturating_add(spec.grace_ms)).saturating_add(HARD_END),
         reconnect,
@@ -63,7 +64,6 @@ pub(super) async fn run(
         id: None,
         asked: None,
     };
-    remote.write(&format!("{out}/spec.json"), &bytes, 0o644).await?;
     let mut stop = Stop::No;
     if let Err(e) = watch.start().await {
         // Whether it was started is not known: what is there when the device is back tells.
@@ -117,6 +117,7 @@ struct Watch<'a> {
     remote: &'a Remote,
     agent: &'a str,
     out: &'a str,
+    spec: &'a [u8],
     started: Instant,
     /// From the start; then nothing of the run can be alive any more.
     hard_end: Duration,
@@ -132,10 +133,14 @@ struct Watch<'a> {
 impl Watch<'_> {
     /// Starts the agent in a session and group of its own. Starting it twice does no harm: it locks its folder.
     async fn start(&mut self) -> Result<(), AdbError> {
+        self.remote.write(&self.file("spec.json"), self.spec, 0o644).await?;
+        // Daemons without shell_v2 give a terminal, whose end hangs up all that has it: the session is left before anything goes to the
+        // background. The last command is none that the shell could turn into, or `setsid` would not be waited for.
         let script = format!(
             "cat /proc/sys/kernel/random/boot_id 2>/dev/null || echo unknown\n\
              cd {} || exit 1\n\
-             $(command -v setsid) {} run spec.json </dev/null >/dev/null 2>>agent.err &",
+             $(command -v setsid) sh -c '\"$0\" run spec.json </dev/null >/dev/null 2>>agent.err &' {}\n\
+             true",
             quote(self.out),
             quote(self.agent)
         );
@@ -209,9 +214,8 @@ impl Watch<'_> {
         Ok(result?.is_some())
     }
 
-    /// The agent is dead and left nothing: what may live on is ended, and the words say why this happens.
+    /// The agent is dead and left nothing; the words say why this happens.
     async fn gone(&self) -> AdbError {
-        let _ = end(self.remote, self.out, "KILL").await;
         broken(
             self.remote,
             format!(
@@ -331,6 +335,9 @@ impl Watch<'_> {
             };
         }
         let done = here.join("done.json");
+        if !done.exists() {
+            return Err(broken(self.remote, format!("{} is no file", self.file("done.json"))));
+        }
         let bytes = std::fs::read(&done).map_err(AdbError::host(&done))?;
         serde_json::from_slice(&bytes).map_err(|e| broken(self.remote, format!("done.json can't be read: {e}")))
     }

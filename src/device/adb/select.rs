@@ -102,10 +102,13 @@ impl Survey {
         text
     }
 
-    /// The devices of these serials; one of the form `HOST:PORT` that no server knows is connected to.
+    /// The devices of these serials, each once; one of the form `HOST:PORT` that no server knows is connected to.
     pub async fn by_serial(&self, serials: &[String]) -> Result<Vec<Seen>, SelectError> {
-        let mut chosen = Vec::new();
+        let mut chosen: Vec<Seen> = Vec::new();
         for serial in serials {
+            if chosen.iter().any(|seen| seen.listed.serial == *serial) {
+                continue;
+            }
             let found = self.devices.iter().find(|d| d.listed.serial == *serial);
             let seen = match found {
                 Some(seen) => seen.clone(),
@@ -129,9 +132,12 @@ impl Survey {
         Ok(Seen { server, listed })
     }
 
-    /// The server of this machine, when no server has a device.
+    /// The server of this machine, when no server has a device. One that does not say what it has would not connect to anything either.
     async fn quiet_server(&self) -> Option<Server> {
         let address = Address::find(None, None, |name| std::env::var(name).ok()).ok()?;
+        if self.errors.iter().any(|(silent, _)| *silent == address) {
+            return None;
+        }
         Server::reach(address).await.ok()
     }
 

@@ -92,7 +92,11 @@ fn chip(phone: &Phone) -> Vec<Said> {
 
 fn class(phone: &Phone) -> Vec<Said> {
     match phone.device.class {
-        DeviceClass::Emulator => vec![Said::note(format!("programs of it are {}: an emulator, not a phone", phone.device.arch))],
+        DeviceClass::Emulator => {
+            let own = || format!("programs of it are {}", phone.device.arch);
+            let why = phone.facts.virtual_machine.as_ref().map_or_else(own, |says| format!("it says {says}"));
+            vec![Said::note(format!("{why}: an emulator, not a phone"))]
+        }
         other => vec![Said::ok(format!("{other}, {}", phone.device.arch))],
     }
 }

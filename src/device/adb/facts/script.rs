@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::super::shell::quote;
 
 /// The properties that are asked for, each its own key.
-const PROPERTIES: [&str; 10] = [
+const PROPERTIES: [&str; 13] = [
     "ro.product.model",
     "ro.product.manufacturer",
     "ro.soc.model",
@@ -17,6 +17,9 @@ const PROPERTIES: [&str; 10] = [
     "ro.build.fingerprint",
     "ro.build.type",
     "ro.product.cpu.abi",
+    "ro.boot.qemu",
+    "ro.kernel.qemu",
+    "ro.hardware",
 ];
 
 /// Device nodes of FastRPC, old names and new ones, and the library behind which QNN and Genie reach them.
