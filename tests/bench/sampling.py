@@ -119,9 +119,11 @@ def check_switching(table, slots):
     with open(table) as file:
         times = sorted({int(row["t_ns"]) for row in csv.DictReader(file) if row["source"] == "process"})
     for on, begin, end in slots:
-        rate = sum(begin + EDGE_S * 1e9 <= t <= end for t in times) / ((end - begin) / 1e9 - EDGE_S)
-        if rate > 1.5 * RATE_HZ if on else rate > 0:
-            sys.exit(f"the agent took {rate:.1f} samples a second while it was {'on' if on else 'off'}: the comparison is not one")
+        taken = sum(begin + EDGE_S * 1e9 <= t <= end for t in times)
+        # One more than the slot has room for where it begins just before a sample, and one for a late one.
+        most = RATE_HZ * (end - begin) / 1e9 + 2 if on else 0
+        if taken > most:
+            sys.exit(f"the agent took {taken} samples in {(end - begin) / 1e9:.2f} s while it was {'on' if on else 'off'}: the comparison is not one")
 
 
 def main(folder):
@@ -150,6 +152,10 @@ def main(folder):
     tokens = decode(events)
     pairs = [{slot[0]: speed(tokens, slot) for slot in pair} for pair in zip(slots[::2], slots[1::2])]
     pairs = [pair for pair in pairs if None not in pair.values()]
+    if len(pairs) < 2 and QUICK:
+        # On a busy machine the trial, from which the length is reckoned, may be much slower than the decode.
+        print("MNN decode: over before two pairs of slots", flush=True)
+        return
     if len(pairs) < 2:
         sys.exit(f"the decode was over after {(tokens[-1] - tokens[0]) / 1e9:.1f} s, in {len(pairs)} pairs of slots")
     ratios = [pair[True] / pair[False] for pair in pairs]
