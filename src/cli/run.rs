@@ -253,7 +253,7 @@ async fn asked_to_stop() -> bool {
 fn end_orphans(folder: &Folder) -> anyhow::Result<()> {
     if folder.path.join("journal.jsonl").is_file() {
         let recorded = crate::results::launches::read(&folder.path, LOCAL)?;
-        recorded.unfinished.iter().for_each(|dir| end_orphan(dir));
+        recorded.in_flight().iter().for_each(|dir| end_orphan(dir));
     }
     Ok(())
 }

@@ -121,6 +121,19 @@ pub struct Recorded {
     pub warnings: Vec<String>,
 }
 
+impl Recorded {
+    /// Folders in which a killed bench may have left something running: of the launches that never ended, tried again or not.
+    pub fn in_flight(&self) -> Vec<PathBuf> {
+        self.unfinished.iter().flat_map(|dir| [dir.clone(), again(dir)]).collect()
+    }
+}
+
+/// Where a launch that already has a record runs, until its new record replaces the old one.
+pub fn again(dir: &Path) -> PathBuf {
+    let name = dir.file_name().unwrap_or_default().to_string_lossy();
+    dir.with_file_name(format!("{name}.again"))
+}
+
 /// Reads the journal and the records that it names.
 pub fn read(run: &Path, device: &str) -> Result<Recorded, FolderError> {
     let (entries, warnings) = journal::read(run)?;

@@ -9,7 +9,7 @@ use std::{
 
 use bench_backend_api::{
     Backend, Captured, Cell, Check, Checks, Ended, Expected, Failure, FailureKind, Launch, ParseError, Parsed, Pass, Paths, Program,
-    Source, Step, contradiction,
+    Source, StagedFile, Step, contradiction,
 };
 use thiserror::Error;
 
@@ -297,6 +297,11 @@ async fn stage<D: Device>(
     staged: &mut Staged,
 ) -> Result<(), Problem> {
     let files = request.backend.stage(&request.launch).map_err(Problem::Launch)?;
+    if let Some(name) = clash(&files) {
+        let hint = Some("give one of them another name".to_owned());
+        let message = format!("two different files would be {name} in the work folder");
+        return Err(Problem::Launch(Failure { kind: FailureKind::Usage, message, hint }));
+    }
     let mut placed = Vec::new();
     for file in &files {
         let content = match &file.source {
@@ -319,6 +324,15 @@ async fn stage<D: Device>(
         placed.push(Placed { name: &file.name, content, executable });
     }
     Ok(device.place(work, &placed).await?)
+}
+
+/// A name that two files with different contents have: one would silently stand for both.
+fn clash(files: &[StagedFile]) -> Option<&str> {
+    let mut known = BTreeMap::new();
+    files
+        .iter()
+        .find(|file| known.insert(&file.name, &file.source).is_some_and(|before| *before != file.source))
+        .map(|file| file.name.as_str())
 }
 
 /// What the steps before left of a launch's time; no limit of 0, which a step that began could not meet whatever it did.
@@ -423,6 +437,13 @@ pub fn work_name(run: &str, cell: &Cell, pass: Pass, number: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_files_of_one_name_are_told() {
+        let file = |name: &str, bytes: &[u8]| StagedFile { name: name.to_owned(), source: Source::Bytes(bytes.to_vec()) };
+        assert_eq!(clash(&[file("a", b"1"), file("b", b"2"), file("a", b"1")]), None);
+        assert_eq!(clash(&[file("a", b"1"), file("b", b"2"), file("b", b"3")]), Some("b"));
+    }
 
     #[test]
     fn steps_share_the_time_of_their_launch() {

@@ -6,7 +6,6 @@ mod manifest;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -135,10 +134,9 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
         Session { setup: &setup, recorder: &recorder, segment: before.segments, unavailable: Vec::new(), interrupted: false, lost: None };
     // A run that can't go on here is left as it is. The artifacts are compared when they are ready.
     let known = session.manifest(&BTreeMap::new())?;
-    let unfinished: Vec<PathBuf> = before.unfinished.iter().flat_map(|dir| [dir.clone(), again(dir)]).collect();
-    let ended = setup.device.end_orphans(&unfinished).await.map_err(RunError::Device)?;
+    let ended = setup.device.end_orphans(&before.in_flight()).await.map_err(RunError::Device)?;
     for dir in &before.unfinished {
-        let _ = fs::remove_dir_all(again(dir));
+        let _ = fs::remove_dir_all(launches::again(dir));
     }
     recorder.say(&Event::RunBegin {
         run: setup.folder.id(),
@@ -197,12 +195,6 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
     manifest.write(&run)?;
     recorder.check()?;
     Ok(outcome)
-}
-
-/// Where a launch that already has a record runs, until its new record replaces the old one.
-fn again(dir: &Path) -> PathBuf {
-    let name = dir.file_name().unwrap_or_default().to_string_lossy();
-    dir.with_file_name(format!("{name}.again"))
 }
 
 struct Session<'a, D> {
@@ -424,7 +416,7 @@ impl<D: Device> Session<'_, D> {
         let work = work_name(&setup.folder.id(), &planned.cell, pass, number);
         // The record of a launch that is tried again stands until there is a new one.
         let old = dir.join(launches::FILE).is_file();
-        let fresh = if old { again(&dir) } else { dir.clone() };
+        let fresh = if old { launches::again(&dir) } else { dir.clone() };
         let ran = launch::run(setup.device, request, &fresh, &work, setup.cancel.clone()).await;
         let Ok(Some(Launched { record, lost })) = ran else {
             let _ = fs::remove_dir_all(&fresh);
