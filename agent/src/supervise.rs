@@ -18,7 +18,7 @@ use crate::outdir::{OutDir, OutDirError};
 use crate::phase::PhaseFile;
 use crate::pump::{self, Pumped};
 use crate::reaper::{Exit, Reaper};
-use crate::sources::{self, Processes, Reader};
+use crate::sources::{self, Processes, Reader, memory};
 use crate::spec::{Spec, VERSION};
 use crate::telemetry::{self, Counts, Table};
 
@@ -117,7 +117,9 @@ fn supervise(spec: &Spec, mut reaper: Reaper, out: &OutDir) -> Result<Done, Agen
                     return Err(AgentError::System("start a thread", e));
                 }
             }
-            done.peak_rss_kb = processes.peak_rss_kb();
+            done.peak_rss_kb = processes.memory.peak_rss_kb();
+            done.vm_hwm_kb = done.vm_hwm_kb.max(processes.memory.hwm_kb());
+            done.memory = processes.memory.evidence(&mut done.sources);
             done.write_error = (!errors.is_empty()).then(|| errors.join("; "));
         }
     }
@@ -140,6 +142,7 @@ fn blank(sources: Vec<SourceReport>) -> Done {
         rusage: evidence::children_usage(),
         peak_rss_kb: None,
         vm_hwm_kb: None,
+        memory: None,
         pss: Vec::new(),
         mapped: Vec::new(),
         device_nodes: Vec::new(),
@@ -240,6 +243,9 @@ impl Threads {
         let table = (!readers.is_empty()).then(|| Arc::new(Mutex::new(Table::create(&out.join("telemetry.csv")))));
         if let Some(table) = &table {
             telemetry::start(readers, spec.rate_hz, table, &counts, &stopped, &done)?;
+        }
+        if let Some(processes) = &processes {
+            memory::watch_loading(Arc::clone(processes), start_ns, phases.is_some(), stopped.try_clone()?, done.clone())?;
         }
         let observer = Observer::start(start_ns, processes, phases, stopped, done)?;
         Ok(Self { observer, table, counts, outputs: [stdout, stderr], stop, ended })

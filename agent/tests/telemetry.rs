@@ -123,7 +123,7 @@ fn probe_lists_every_source() {
     let output = Command::new(env!("CARGO_BIN_EXE_bench-agent")).arg("probe").output().unwrap();
     let sources: Vec<SourceReport> = serde_json::from_slice(&output.stdout).unwrap();
     let names: Vec<_> = sources.iter().map(|source| source.name.as_str()).collect();
-    assert_eq!(names, ["process", "pss", "cpufreq", "thermal", "meminfo", "cpu", "clock"]);
+    assert_eq!(names, ["process", "pss", "dmabuf", "kgsl_memory", "cpufreq", "thermal", "meminfo", "cpu", "clock"]);
     assert_eq!(sources[0].state, SourceState::Available);
     let version = Command::new(env!("CARGO_BIN_EXE_bench-agent")).arg("--version").output().unwrap();
     assert!(version.stdout.starts_with(b"bench-agent 0."));

@@ -4,8 +4,11 @@
 mod clock;
 mod cpu;
 mod cpufreq;
+mod dmabuf;
 mod gauge;
+mod kgsl;
 mod meminfo;
+pub mod memory;
 mod process;
 mod rows;
 mod thermal;
@@ -22,9 +25,11 @@ use crate::done::{SourceReport, SourceState};
 type Open = fn(&Arc<Processes>) -> Opened;
 
 /// Every source, in the order of the reports.
-const SOURCES: [(&str, Open); 7] = [
+const SOURCES: [(&str, Open); 9] = [
     ("process", process::open),
     ("pss", process::open_pss),
+    ("dmabuf", memory::open_dmabuf),
+    ("kgsl_memory", memory::open_kgsl),
     ("cpufreq", |_| cpufreq::open("/sys/devices/system/cpu")),
     ("thermal", |_| thermal::open("/sys/class/thermal", "/sys/class/hwmon")),
     ("meminfo", |_| meminfo::open("/proc/meminfo")),
@@ -75,7 +80,8 @@ pub trait Reader: Send {
 pub struct Processes {
     pids: Mutex<Vec<i32>>,
     generation: AtomicU64,
-    peak_rss_kb: AtomicU64,
+    /// Their memory as its readers last saw it.
+    pub memory: memory::Shared,
 }
 
 impl Processes {
@@ -97,9 +103,9 @@ impl Processes {
         })
     }
 
-    /// The largest sum of RSS that a sample saw, KiB; `None` if there was no sample.
-    pub fn peak_rss_kb(&self) -> Option<u64> {
-        Some(self.peak_rss_kb.load(Ordering::Relaxed)).filter(|&kb| kb > 0)
+    /// The list.
+    fn list(&self) -> Vec<i32> {
+        self.pids.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
