@@ -92,6 +92,8 @@ pub enum Reason {
     OutputLimit,
     /// The agent got TERM or INT.
     Cancelled,
+    /// A zone was over its limit; the message says which and by how much.
+    ThermalTrip,
     /// It never ran.
     SpawnFailed,
 }

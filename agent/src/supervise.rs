@@ -20,7 +20,8 @@ use crate::pump::{self, Pumped};
 use crate::reaper::{Exit, Reaper};
 use crate::sources::{self, Processes, Reader, memory};
 use crate::spec::{Spec, VERSION};
-use crate::telemetry::{self, Counts, Table};
+use crate::telemetry::{self, Counts, Log};
+use crate::trip::Tripped;
 
 /// How long threads may take to come to their ends once the tree is gone.
 const THREADS_END: Duration = Duration::from_secs(5);
@@ -108,7 +109,7 @@ fn supervise(spec: &Spec, mut reaper: Reaper, out: &OutDir) -> Result<Done, Agen
             let threads = Threads::start(spec, out, child, (readers, observed, phases), done.start_ns);
             match threads {
                 Ok(mut threads) => {
-                    (done.ended.reason, done.ended.message) = wait(spec, &mut reaper, done.start_ns);
+                    (done.ended.reason, done.ended.message) = wait(spec, &mut reaper, done.start_ns, &threads.tripped);
                     finish(spec, &mut reaper, &mut threads, &mut done);
                     threads.collect(&mut done, &mut errors);
                 }
@@ -161,8 +162,8 @@ fn blank(sources: Vec<SourceReport>) -> Done {
     }
 }
 
-/// Until there is a reason to end: the command's own exit, a cancel, the time, a file that grew too large.
-fn wait(spec: &Spec, reaper: &mut Reaper, start_ns: u64) -> (Reason, Option<String>) {
+/// Until there is a reason to end: the command's own exit, a cancel, the time, a zone that is too hot, a file that grew too large.
+fn wait(spec: &Spec, reaper: &mut Reaper, start_ns: u64, tripped: &Tripped) -> (Reason, Option<String>) {
     /// How often watched files are looked at: at 1 GB/s they overshoot by 50 MB.
     const WATCH_NS: u64 = 50_000_000;
     let deadline = start_ns.saturating_add(spec.timeout_ms.saturating_mul(1_000_000));
@@ -178,6 +179,9 @@ fn wait(spec: &Spec, reaper: &mut Reaper, start_ns: u64) -> (Reason, Option<Stri
         if now >= deadline {
             return (Reason::Timeout, Some(format!("still running after {} ms", spec.timeout_ms)));
         }
+        if let Some(words) = tripped.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return (Reason::ThermalTrip, Some(words));
+        }
         for watch in &spec.watch {
             let length = fs::metadata(spec.in_cwd(&watch.path)).map_or(0, |m| m.len());
             if length > watch.max_bytes {
@@ -185,7 +189,7 @@ fn wait(spec: &Spec, reaper: &mut Reaper, start_ns: u64) -> (Reason, Option<Stri
                 return (Reason::OutputLimit, Some(message));
             }
         }
-        reaper.wait(if spec.watch.is_empty() { deadline } else { deadline.min(now + WATCH_NS) });
+        reaper.wait(if spec.watch.is_empty() && spec.trip.is_empty() { deadline } else { deadline.min(now + WATCH_NS) });
     }
 }
 
@@ -214,7 +218,8 @@ fn finish(spec: &Spec, reaper: &mut Reaper, threads: &mut Threads, done: &mut Do
 /// Everything that runs beside the supervisor.
 struct Threads {
     observer: Observer,
-    table: Option<Arc<Mutex<Table>>>,
+    table: Option<Arc<Mutex<Log>>>,
+    tripped: Tripped,
     counts: Arc<Counts>,
     outputs: [Receiver<Pumped>; 2],
     /// Dropped to stop them.
@@ -240,15 +245,17 @@ impl Threads {
         }
         let (readers, processes, phases) = inputs;
         let counts = Arc::new(Counts::default());
-        let table = (!readers.is_empty()).then(|| Arc::new(Mutex::new(Table::create(&out.join("telemetry.csv")))));
+        let tripped = Tripped::default();
+        let log = || Log::create(Path::new(&spec.out_dir), spec.compact_ms, spec.window_ms, start_ns);
+        let table = (!readers.is_empty()).then(|| Arc::new(Mutex::new(log())));
         if let Some(table) = &table {
-            telemetry::start(readers, spec.rate_hz, table, &counts, &stopped, &done)?;
+            telemetry::start(readers, spec.rate_hz, (&spec.trip, &tripped), table, &counts, &stopped, &done)?;
         }
         if let Some(processes) = &processes {
             memory::watch_loading(Arc::clone(processes), start_ns, phases.is_some(), stopped.try_clone()?, done.clone())?;
         }
         let observer = Observer::start(start_ns, processes, phases, stopped, done)?;
-        Ok(Self { observer, table, counts, outputs: [stdout, stderr], stop, ended })
+        Ok(Self { observer, table, tripped, counts, outputs: [stdout, stderr], stop, ended })
     }
 
     /// Stops them and takes what they have. One that is stuck in a read is not waited for: it ends with the agent.
