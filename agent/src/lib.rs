@@ -15,6 +15,8 @@ mod clock;
 #[cfg(target_os = "linux")]
 mod evidence;
 #[cfg(target_os = "linux")]
+mod lanes;
+#[cfg(target_os = "linux")]
 mod observe;
 #[cfg(target_os = "linux")]
 mod outdir;
@@ -32,6 +34,8 @@ mod supervise;
 mod telemetry;
 #[cfg(target_os = "linux")]
 mod tree;
+#[cfg(target_os = "linux")]
+pub mod watcher;
 
 #[cfg(target_os = "linux")]
 pub use sources::{probe, sample};

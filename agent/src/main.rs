@@ -12,6 +12,9 @@ fn main() -> ExitCode {
         ["--help" | "-h"] => say(USAGE),
         ["probe"] => probe(),
         ["sample"] => sample(),
+        // How the agent starts its watcher; not for people.
+        ["watch-thermalservice"] => watch(false),
+        ["watch-thermalservice", "detach"] => watch(true),
         ["run", _] => run(arguments[1].as_ref()),
         _ => {
             eprintln!("{USAGE}");
@@ -50,6 +53,13 @@ fn sample() -> ExitCode {
 }
 
 #[cfg(target_os = "linux")]
+fn watch(detach: bool) -> ExitCode {
+    use bench_agent::watcher;
+    let result = if detach { watcher::detach() } else { watcher::watch() };
+    if result.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+#[cfg(target_os = "linux")]
 fn run(spec: &std::path::Path) -> ExitCode {
     use bench_agent::AgentError;
     match bench_agent::run(spec) {
@@ -71,6 +81,11 @@ fn probe() -> ExitCode {
 
 #[cfg(not(target_os = "linux"))]
 fn sample() -> ExitCode {
+    probe()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn watch(_: bool) -> ExitCode {
     probe()
 }
 

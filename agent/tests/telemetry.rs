@@ -129,8 +129,10 @@ fn probe_lists_every_source() {
     let output = Command::new(env!("CARGO_BIN_EXE_bench-agent")).arg("probe").output().unwrap();
     let sources: Vec<SourceReport> = serde_json::from_slice(&output.stdout).unwrap();
     let names: Vec<_> = sources.iter().map(|source| source.name.as_str()).collect();
-    assert_eq!(names, ["process", "pss", "cpufreq", "thermal", "meminfo", "cpu", "clock"]);
+    let all = "process pss cpufreq thermal cooling gpu ddr devfreq npu battery power psi disk meminfo cpu clock thermalservice";
+    assert_eq!(names.join(" "), all);
     assert_eq!(sources[0].state, SourceState::Available);
+    assert!(sources.iter().all(|source| source.read_us.is_some()), "each one says how long reading took");
     let version = Command::new(env!("CARGO_BIN_EXE_bench-agent")).arg("--version").output().unwrap();
     assert!(version.stdout.starts_with(b"bench-agent 0."));
     assert_eq!(Command::new(env!("CARGO_BIN_EXE_bench-agent")).output().unwrap().status.code(), Some(2));
