@@ -18,8 +18,9 @@ pub fn open(root: &str) -> Opened {
     let mut look = Look::default();
     let mut gauges = Vec::new();
     let mut most = Vec::new();
-    for index in 0..MOST_DEVICES {
-        let folder = Path::new(root).join(format!("cooling_device{index}"));
+    let root = Path::new(root);
+    for index in look.numbers(root, "cooling_device", MOST_DEVICES) {
+        let folder = root.join(format!("cooling_device{index}"));
         let Some(kind) = look.text(&folder.join("type")) else { continue };
         let Some(gauge) = Gauge::open(&mut look, &STATE, &folder.join("cur_state"), clean(&kind)) else { continue };
         gauges.push(gauge);

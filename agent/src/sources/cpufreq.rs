@@ -25,8 +25,10 @@ pub fn open(root: &str) -> Opened {
     let by_cpu = |n: u32| (format!("{root}/cpu{n}/cpufreq"), format!("cpu{n}"));
     let mut look = Look::default();
     let (mut gauges, mut caps, mut most) = (Vec::new(), Vec::new(), Vec::new());
-    for place in [&by_policy as &dyn Fn(u32) -> (String, String), &by_cpu] {
-        for n in 0..MOST_CPUS {
+    let places: [(&dyn Fn(u32) -> (String, String), _, _); 2] =
+        [(&by_policy, Path::new(root).join("cpufreq"), "policy"), (&by_cpu, root.into(), "cpu")];
+    for (place, folder, prefix) in places {
+        for n in look.numbers(&folder, prefix, MOST_CPUS) {
             let (folder, name) = place(n);
             let folder = Path::new(&folder);
             let Some(gauge) = Gauge::open(&mut look, &KHZ, &folder.join("scaling_cur_freq"), name.clone()) else { continue };

@@ -18,7 +18,7 @@ static KHZ: Quantity =
 pub fn open(root: &str) -> Opened {
     let mut look = Look::default();
     let root = Path::new(root);
-    let names = look.list(root).unwrap_or_else(|| KNOWN.map(str::to_owned).to_vec());
+    let names = look.names(root, &KNOWN);
     let gauges: Vec<_> = names
         .iter()
         .filter(|name| !name.ends_with("QOS"))

@@ -18,7 +18,7 @@ static HZ: Quantity = Quantity { source: "devfreq", unit: "MHz", parse: number, 
 pub fn open(root: &str) -> Opened {
     let mut look = Look::default();
     let root = Path::new(root);
-    let names = look.list(root).unwrap_or_else(|| KNOWN.map(str::to_owned).to_vec());
+    let names = look.names(root, &KNOWN);
     let is_dsp = |name: &&String| ["cdsp", "nsp", "npu"].iter().any(|part| name.to_ascii_lowercase().contains(part));
     let mut gauges: Vec<_> = names
         .iter()

@@ -109,6 +109,29 @@ impl Look {
         Some(names)
     }
 
+    /// The names in a folder, or those that are known where it may not be listed.
+    pub fn names(&mut self, folder: &Path, known: &[&str]) -> Vec<String> {
+        match self.list(folder) {
+            Some(names) => names,
+            None if folder.exists() => known.iter().map(|&name| name.to_owned()).collect(),
+            None => Vec::new(),
+        }
+    }
+
+    /// The numbers N of the entries `prefixN` of a folder, or all up to `most` where it may not be listed: they must be tried one by one.
+    pub fn numbers(&mut self, folder: &Path, prefix: &str, most: u32) -> Vec<u32> {
+        match self.list(folder) {
+            Some(names) => {
+                let mut numbers: Vec<u32> = names.iter().filter_map(|name| name.strip_prefix(prefix)?.parse().ok()).collect();
+                numbers.sort_unstable();
+                numbers.truncate(most as usize);
+                numbers
+            }
+            None if folder.exists() => (0..most).collect(),
+            None => Vec::new(),
+        }
+    }
+
     /// The nodes that did not answer, in words; empty if all did.
     pub fn silence(&self) -> String {
         if self.silent.is_empty() {
@@ -162,6 +185,18 @@ mod tests {
         assert_eq!(look.refused.as_ref().map(io::Error::kind), Some(io::ErrorKind::TimedOut));
         assert_eq!(look.silence(), "1 without an answer in 500 ms: stuck");
         assert!(look.took >= PATIENCE);
+    }
+
+    #[test]
+    fn entries_by_number() {
+        let root =
+            crate::sources::tests::tree("numbers", &[("zone10/type", ""), ("zone2/type", ""), ("zonex/type", ""), ("other1/type", "")]);
+        let mut look = Look::default();
+        assert_eq!(look.numbers(&root, "zone", 99), [2, 10]);
+        assert_eq!(look.names(&root.join("zone2/type"), &["usb"]), ["usb"]);
+        // A file stands in for a folder that may not be listed: the test may be run by root, who may list everything.
+        assert_eq!(look.numbers(&root.join("zone2/type"), "zone", 3), [0, 1, 2]);
+        assert_eq!(look.numbers(&root.join("missing"), "zone", 3), [0; 0]);
     }
 
     #[test]

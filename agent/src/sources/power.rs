@@ -30,8 +30,9 @@ pub fn open(root: &str) -> Opened {
     let mut gauges: Vec<Gauge> = Vec::new();
     let mut products: Vec<Product> = Vec::new();
     let mut names: Vec<String> = Vec::new();
-    for chip in 0..MOST_HWMON {
-        let folder = Path::new(root).join(format!("hwmon{chip}"));
+    let root = Path::new(root);
+    for chip in look.numbers(root, "hwmon", MOST_HWMON) {
+        let folder = root.join(format!("hwmon{chip}"));
         let Some(chip) = look.text(&folder.join("name")) else { continue };
         for n in 1..=MOST_INPUTS {
             let node = |kind: &str| folder.join(format!("{kind}{n}_input"));

@@ -42,7 +42,8 @@ pub fn open(zones: &str, hwmon: &str) -> Opened {
 }
 
 fn open_zones(root: &Path, look: &mut Look) -> Vec<Gauge> {
-    (0..MOST_ZONES)
+    look.numbers(root, "thermal_zone", MOST_ZONES)
+        .into_iter()
         .filter_map(|index| {
             let zone = root.join(format!("thermal_zone{index}"));
             let kind = clean(&look.text(&zone.join("type"))?);
@@ -53,7 +54,7 @@ fn open_zones(root: &Path, look: &mut Look) -> Vec<Gauge> {
 
 fn open_hwmon(root: &Path, look: &mut Look) -> Vec<Gauge> {
     let mut gauges = Vec::new();
-    for chip in 0..MOST_HWMON {
+    for chip in look.numbers(root, "hwmon", MOST_HWMON) {
         let folder = root.join(format!("hwmon{chip}"));
         let Some(name) = look.text(&folder.join("name")) else { continue };
         for input in 1..=MOST_INPUTS {
