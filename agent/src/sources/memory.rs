@@ -216,7 +216,8 @@ impl Shared {
         };
         let mut amend = |name: &str, unread: &Unread| {
             if let Some(report) = reports.iter_mut().find(|report| report.name == name) {
-                let denied = unread.errno.is_some_and(|errno| io::Error::from_raw_os_error(errno).kind() == io::ErrorKind::PermissionDenied);
+                let denied =
+                    unread.errno.is_some_and(|errno| io::Error::from_raw_os_error(errno).kind() == io::ErrorKind::PermissionDenied);
                 report.state = if denied { SourceState::Denied } else { SourceState::Absent };
                 report.errno = unread.errno;
                 report.detail = Some(words(unread));
@@ -396,13 +397,17 @@ mod tests {
         shared.point("load_end");
         shared.resident(2, &split(120, 10, 0));
         shared.buffers(Buffers { bytes: 0, count: 0, unread: Some(Unread { errno: Some(13), what: "/proc/PID/fdinfo" }) });
-        let report = |name: &str| SourceReport { name: name.to_owned(), state: SourceState::Available, errno: None, detail: None };
+        let report =
+            |name: &str| SourceReport { name: name.to_owned(), state: SourceState::Available, errno: None, detail: None, read_us: None };
         let mut reports = [report("process"), report("dmabuf")];
         let memory = shared.evidence(&mut reports).unwrap();
         assert_eq!((memory.peak.total_kb(), memory.peak.dmabuf_kb, memory.dmabuf_max_kb), (130, None, None));
         assert_eq!(memory.points[0].now.total_kb(), 110);
         assert_eq!((reports[1].state, reports[1].errno), (SourceState::Denied, Some(13)));
-        assert_eq!(memory.dmabuf_absent.as_deref(), Some("/proc/PID/fdinfo of the program's processes can't be read: Permission denied (os error 13)"));
+        assert_eq!(
+            memory.dmabuf_absent.as_deref(),
+            Some("/proc/PID/fdinfo of the program's processes can't be read: Permission denied (os error 13)")
+        );
         assert_eq!(reports[0], report("process"));
     }
 
