@@ -10,6 +10,10 @@ use serde::Deserialize;
 
 use super::value::{At, List, QuantWord, Refused, Texts, UnitWord};
 
+mod power;
+
+pub use power::{Meter, Method as PowerMethod, Power};
+
 /// What a name may be made of: it becomes a part of file names and command lines.
 pub const NAME_PATTERN: &str = "^[a-z0-9][-a-z0-9.]*$";
 
@@ -49,8 +53,8 @@ pub struct File {
     pub require: Option<Refused>,
     /// What the selection prefers. Not carried out by this version.
     pub prefer: Option<Refused>,
-    /// Power measurement. Not carried out by this version.
-    pub power: Option<Refused>,
+    /// Power and energy.
+    pub power: Option<At<Power>>,
     /// State the device has to be in. Not carried out by this version.
     pub environment: Option<Refused>,
     /// Interleaved comparison of two builds. Not carried out by this version.
