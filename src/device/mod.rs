@@ -6,6 +6,7 @@ mod facts;
 mod identify;
 pub mod local;
 pub mod soc;
+pub mod zones;
 
 pub use facts::{local as local_facts, phone as phone_facts};
 pub use identify::{Identified, SCENARIO, Stated, identify};

@@ -417,6 +417,11 @@ fn ended_badly(captured: &Captured, timeout: Duration) -> Option<Failure> {
     let failure = match ended.reason.as_str() {
         "timeout" => Failure::new(FailureKind::Runtime, format!("did not end within {}{said}", humantime::format_duration(timeout))),
         "output-limit" => Failure::new(FailureKind::Runtime, format!("wrote too much: {message}")),
+        "thermal-trip" => Failure {
+            kind: FailureKind::Thermal,
+            message: format!("ended by the thermal trip: {message}"),
+            hint: Some("let the device cool down, or cool it, before it is tried again".to_owned()),
+        },
         "spawn-failed" => Failure::new(FailureKind::Infra, format!("could not be started: {message}")),
         _ => match (ended.signal, ended.code) {
             (Some(signal), _) => Failure::new(FailureKind::Runtime, format!("ended by signal {signal} ({}){said}", signal_name(signal))),

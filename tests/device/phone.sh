@@ -63,8 +63,16 @@ file() { mkdir -p "$(dirname "sys/$1")" && echo "$2" > "sys/$1"; }
 file class/thermal/cooling_device8/type cdsp_sw_hvx
 file class/thermal/cooling_device8/cur_state 0
 file class/thermal/cooling_device8/max_state 3
+file class/thermal/cooling_device9/type kgsl
+file class/thermal/cooling_device9/cur_state 0
+file class/thermal/cooling_device9/max_state 9
 file devices/system/cpu/bus_dcvs/DDR/cur_freq 547000
+file devices/system/cpu/bus_dcvs/LLCC/cur_freq 300000
+file devices/system/cpu/bus_dcvs/DDRQOS/cur_freq 0
 file devices/system/cpu/bus_dcvs/DDR/available_frequencies "547000 768000 1555000 1708000 2092000 2736000 3187000 3686000 4224000"
+file class/power_supply/battery/type Battery
+file class/power_supply/usb/type USB
+file class/power_supply/usb/online 0
 file class/power_supply/battery/capacity 83
 file class/power_supply/battery/status Discharging
 file class/power_supply/battery/health Good
