@@ -16,6 +16,7 @@ use super::{
     folder::FolderError,
     launches::{self, Record, Recorded},
     manifest::Manifest,
+    npu::Npu,
     portable::Portable,
     schema::{self, FORMAT_VERSION, METRIC_ENDS, METRICS, Table},
     summary::{self, COMPOSED},
@@ -54,6 +55,16 @@ impl Row {
         }
         self.0.insert(format!("{metric}_n"), s.n.to_string());
         self
+    }
+}
+
+impl Row {
+    /// Adds metrics that have no value, with the reason, to the column `absent`.
+    pub fn also_absent(&mut self, absent: &[(&'static str, String)]) {
+        let known = self.0.get("absent").filter(|text| !text.is_empty()).cloned();
+        let words = known.into_iter().chain(absent.iter().map(|(metric, why)| format!("{metric}={why}")));
+        let words = words.collect::<Vec<_>>().join(";");
+        self.set("absent", words);
     }
 }
 
@@ -142,6 +153,7 @@ pub fn write(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
 fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, Vec<(String, Status)>), FolderError> {
     let recorded = launches::read(run, &manifest.device.name)?;
     let context = Context { plan, manifest };
+    let npu = Npu::of(plan, manifest, &recorded);
     let mut samples = Writer::new(run, &schema::SAMPLES)?;
     let mut launch_table = Writer::new(run, &schema::LAUNCHES)?;
     let mut tokens = Writer::new(run, &schema::TOKENS)?;
@@ -151,7 +163,9 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     let mut ordered: Vec<&(PathBuf, Record)> = recorded.launches.iter().collect();
     ordered.sort_by_key(|(_, r)| (context.place(&r.cell), r.pass, r.launch));
     for (dir, record) in ordered {
-        launch_table.row(&context.launch(record))?;
+        let mut launch = context.launch(record);
+        npu.launch(record, &mut launch);
+        launch_table.row(&launch)?;
         for query in &record.parsed.queries {
             samples.row(&context.sample(record, query))?;
             for row in context.tokens(record, query) {
@@ -175,7 +189,10 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     let mut cells = Writer::new(run, &schema::CELLS)?;
     let mut statuses = Vec::new();
     for cell in &plan.cells {
-        let (row, status) = summary::row(cell, plan, manifest, &recorded);
+        let (mut row, status) = summary::row(cell, plan, manifest, &recorded);
+        if status == Status::Ok {
+            npu.cell(&cell.id, &recorded, &mut row);
+        }
         cells.row(&row)?;
         statuses.push((cell.id.clone(), status));
     }
