@@ -231,7 +231,8 @@ mod tests {
     fn status_in_one_pass() {
         // As proc.rst shows it, with other numbers; the name is made to mislead.
         let text = b"Name:\tVmRSS:\nState:\tS (sleeping)\nThreads:\t7\nVmHWM:\t  300 kB\nVmRSS:\t  210 kB\nRssAnon:\t  100 kB\nRssFile:\t   80 kB\nRssShmem:\t   30 kB\nVmSwap:\t    9 kB\n";
-        let wanted = Status { zombie: false, threads: 7, rss_kb: 210, anon_kb: Some(100), file_kb: 80, shmem_kb: 30, swap_kb: 9, hwm_kb: 300 };
+        let wanted =
+            Status { zombie: false, threads: 7, rss_kb: 210, anon_kb: Some(100), file_kb: 80, shmem_kb: 30, swap_kb: 9, hwm_kb: 300 };
         assert_eq!(parse_status(text), Some(wanted));
         let old = parse_status(b"Name:\tx\nState:\tR (running)\nThreads:\t1\nVmRSS:\t  210 kB\n").unwrap();
         assert_eq!((old.rss_kb, old.anon_kb), (210, None));

@@ -1,5 +1,7 @@
 //! Figures that no tool measured, made of those that were. Pure.
 
 mod compose;
+mod leak;
 
 pub use compose::{Composed, Refusal, compose};
+pub use leak::{Growth, NoGrowth, growth};

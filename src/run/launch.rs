@@ -105,6 +105,7 @@ pub async fn run<D: Device>(
     };
     let mut parsed = parsed;
     parsed.warnings.extend(odd(&steps));
+    let lmkd_kills = log.as_ref().and_then(|text| logs::lmkd_kills(text, request.backend.knowledge()));
     let findings = log.map_or_else(Vec::new, |text| logged(&text, request, dir, &steps));
     parsed.warnings.extend(logs::remarks(&findings));
     let ended = steps.last().and_then(|s| s.done.as_ref()).map(capture::ended).unwrap_or_default();
@@ -131,6 +132,7 @@ pub async fn run<D: Device>(
         parsed,
         steps,
         staged,
+        lmkd_kills,
         round_trips: device.round_trips() - trips,
     };
     record.save(dir)?;
