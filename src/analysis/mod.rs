@@ -1,6 +1,8 @@
 //! Figures that no tool measured, made of those that were. Pure.
 
 mod compose;
+mod leak;
 pub mod power;
 
 pub use compose::{Composed, Refusal, compose};
+pub use leak::{Growth, NoGrowth, growth};
