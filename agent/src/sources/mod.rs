@@ -208,12 +208,11 @@ pub fn heard_of(reports: &mut [SourceReport], heard: &Heard) {
     heard.dismiss();
     let trouble = heard.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let Some(report) = reports.iter_mut().find(|report| report.name == "thermalservice") else { return };
-    match trouble {
-        Some(trouble) if heard.answers.load(Ordering::Relaxed) == 0 => {
-            report.state = thermalservice::state_of(&trouble);
-            report.detail = Some(trouble);
-        }
-        _ => {}
+    if let Some(trouble) = trouble
+        && heard.answers.load(Ordering::Relaxed) == 0
+    {
+        report.state = thermalservice::state_of(&trouble);
+        report.detail = Some(trouble);
     }
 }
 
