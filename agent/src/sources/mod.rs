@@ -252,16 +252,12 @@ fn round(mut reader: Box<dyn Reader>, text: &mut Vec<u8>) -> Option<Box<dyn Read
         reader.sample(&mut rows);
         (reader, rows)
     });
-    match done {
-        Ok((reader, rows)) => {
-            text.extend_from_slice(rows.text());
-            Some(reader)
-        }
-        Err(_) => {
-            eprintln!("bench-agent: {label} does not answer");
-            None
-        }
+    if let Ok((reader, rows)) = done {
+        text.extend_from_slice(rows.text());
+        return Some(reader);
     }
+    eprintln!("bench-agent: {label} does not answer");
+    None
 }
 
 #[cfg(test)]
