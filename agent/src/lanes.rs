@@ -11,7 +11,9 @@ use std::thread;
 
 use crate::clock;
 use crate::sources::{Pace, Reader, Rows};
-use crate::telemetry::Table;
+use crate::spec::Trip;
+use crate::telemetry::Log;
+use crate::trip::{self, Tripped};
 
 /// A read that takes longer has got stuck. Long, because a thread may wait for a CPU in the middle of a read.
 const STUCK_NS: u64 = 250_000_000;
@@ -41,7 +43,8 @@ struct Lane {
     name: String,
     period_ns: u64,
     slots: Vec<Slot>,
-    table: Arc<Mutex<Table>>,
+    table: Arc<Mutex<Log>>,
+    trip: Mutex<trip::Watch>,
     counts: Arc<Counts>,
     now: Mutex<Now>,
 }
@@ -68,7 +71,8 @@ pub type Stuck = Arc<Mutex<Vec<String>>>;
 pub fn start(
     readers: Vec<Box<dyn Reader>>,
     rate_hz: f64,
-    table: &Arc<Mutex<Table>>,
+    (limits, tripped): (&[Trip], &Tripped),
+    table: &Arc<Mutex<Log>>,
     counts: &Arc<Counts>,
     stop: &PipeReader,
     done: &Sender<()>,
@@ -96,6 +100,7 @@ pub fn start(
                 .map(|reader| Slot { label: reader.label(), reader: Mutex::new(reader), apart: AtomicBool::new(false) })
                 .collect(),
             table: Arc::clone(table),
+            trip: Mutex::new(trip::Watch::new(limits, tripped)),
             counts: if pace == Pace::Fast { Arc::clone(counts) } else { Arc::default() },
             now: Mutex::new(Now { turn: 0, reading: None, rows: Vec::new(), due: clock::monotonic_ns(), done: Some(done.clone()) }),
         });
@@ -178,6 +183,8 @@ impl Lane {
     }
 
     fn append(&self, rows: &[u8], t_ns: u64) {
+        // Before anything is written: a full disk must not keep the trip.
+        self.trip.lock().unwrap_or_else(PoisonError::into_inner).look(rows);
         self.table.lock().unwrap_or_else(PoisonError::into_inner).append(rows, t_ns);
     }
 
@@ -279,21 +286,22 @@ mod tests {
         stop: Option<io::PipeWriter>,
         ended: Receiver<()>,
         stuck: Stuck,
-        table: Arc<Mutex<Table>>,
+        table: Arc<Mutex<Log>>,
         path: std::path::PathBuf,
     }
 
     fn run(name: &str, fakes: Vec<(&'static str, Pace, Option<Receiver<()>>)>) -> Running {
         let path = std::env::temp_dir().join(format!("bench-agent-lanes-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
         let (read, reads) = mpsc::channel();
         let readers = fakes
             .into_iter()
             .map(|(name, pace, block)| Box::new(Fake { name, pace, block, read: read.clone() }) as Box<dyn Reader>)
             .collect();
-        let table = Arc::new(Mutex::new(Table::create(&path)));
+        let table = Arc::new(Mutex::new(Log::create(&path, 0, 0, 0)));
         let (stopped, stop) = io::pipe().unwrap();
         let (done, ended) = mpsc::channel();
-        let stuck = start(readers, 50.0, &table, &Arc::default(), &stopped, &done).unwrap();
+        let stuck = start(readers, 50.0, (&[], &Tripped::default()), &table, &Arc::default(), &stopped, &done).unwrap();
         Running { reads, stop: Some(stop), ended, stuck, table, path }
     }
 
@@ -312,8 +320,8 @@ mod tests {
             // All senders are gone: nobody is waited for.
             assert_eq!(self.ended.recv_timeout(Duration::from_secs(20)), Err(mpsc::RecvTimeoutError::Disconnected));
             self.table.lock().unwrap().finish();
-            let text = std::fs::read_to_string(&self.path).unwrap();
-            std::fs::remove_file(&self.path).unwrap();
+            let text = std::fs::read_to_string(self.path.join("telemetry.csv")).unwrap();
+            std::fs::remove_dir_all(&self.path).unwrap();
             text
         }
     }

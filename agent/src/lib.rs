@@ -13,6 +13,8 @@ mod child;
 #[cfg(target_os = "linux")]
 mod clock;
 #[cfg(target_os = "linux")]
+mod digest;
+#[cfg(target_os = "linux")]
 mod evidence;
 #[cfg(target_os = "linux")]
 mod lanes;
@@ -34,6 +36,8 @@ mod supervise;
 mod telemetry;
 #[cfg(target_os = "linux")]
 mod tree;
+#[cfg(target_os = "linux")]
+mod trip;
 #[cfg(target_os = "linux")]
 pub mod watcher;
 

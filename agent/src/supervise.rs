@@ -19,9 +19,10 @@ use crate::outdir::{OutDir, OutDirError};
 use crate::phase::PhaseFile;
 use crate::pump::{self, Pumped};
 use crate::reaper::{Exit, Reaper};
-use crate::sources::{self, Processes, Reader, Service, Sources};
+use crate::sources::{self, Processes, Reader, Service, Sources, memory};
 use crate::spec::{Spec, VERSION};
-use crate::telemetry::Table;
+use crate::telemetry::Log;
+use crate::trip::Tripped;
 use crate::watcher::Watcher;
 
 /// How long threads may take to come to their ends once the tree is gone.
@@ -115,7 +116,7 @@ fn supervise(spec: &Spec, mut reaper: Reaper, watcher: Option<Watcher>, out: &Ou
             let threads = Threads::start(spec, out, child, (readers, observed, phases), done.start_ns);
             match threads {
                 Ok(mut threads) => {
-                    (done.ended.reason, done.ended.message) = wait(spec, &mut reaper, done.start_ns);
+                    (done.ended.reason, done.ended.message) = wait(spec, &mut reaper, done.start_ns, &threads.tripped);
                     finish(spec, &mut reaper, &mut threads, &mut done);
                     threads.collect(&mut done, &mut errors);
                 }
@@ -124,7 +125,9 @@ fn supervise(spec: &Spec, mut reaper: Reaper, watcher: Option<Watcher>, out: &Ou
                     return Err(AgentError::System("start a thread", e));
                 }
             }
-            done.peak_rss_kb = processes.peak_rss_kb();
+            done.peak_rss_kb = processes.memory.peak_rss_kb();
+            done.vm_hwm_kb = done.vm_hwm_kb.max(processes.memory.hwm_kb());
+            done.memory = processes.memory.evidence(&mut done.sources);
             done.write_error = (!errors.is_empty()).then(|| errors.join("; "));
         }
     }
@@ -151,6 +154,7 @@ fn blank(sources: Vec<SourceReport>) -> Done {
         rusage: evidence::children_usage(),
         peak_rss_kb: None,
         vm_hwm_kb: None,
+        memory: None,
         pss: Vec::new(),
         mapped: Vec::new(),
         device_nodes: Vec::new(),
@@ -169,8 +173,8 @@ fn blank(sources: Vec<SourceReport>) -> Done {
     }
 }
 
-/// Until there is a reason to end: the command's own exit, a cancel, the time, a file that grew too large.
-fn wait(spec: &Spec, reaper: &mut Reaper, start_ns: u64) -> (Reason, Option<String>) {
+/// Until there is a reason to end: the command's own exit, a cancel, the time, a zone that is too hot, a file that grew too large.
+fn wait(spec: &Spec, reaper: &mut Reaper, start_ns: u64, tripped: &Tripped) -> (Reason, Option<String>) {
     /// How often watched files are looked at: at 1 GB/s they overshoot by 50 MB.
     const WATCH_NS: u64 = 50_000_000;
     let deadline = start_ns.saturating_add(spec.timeout_ms.saturating_mul(1_000_000));
@@ -186,6 +190,9 @@ fn wait(spec: &Spec, reaper: &mut Reaper, start_ns: u64) -> (Reason, Option<Stri
         if now >= deadline {
             return (Reason::Timeout, Some(format!("still running after {} ms", spec.timeout_ms)));
         }
+        if let Some(words) = tripped.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return (Reason::ThermalTrip, Some(words));
+        }
         for watch in &spec.watch {
             let length = fs::metadata(spec.in_cwd(&watch.path)).map_or(0, |m| m.len());
             if length > watch.max_bytes {
@@ -193,7 +200,7 @@ fn wait(spec: &Spec, reaper: &mut Reaper, start_ns: u64) -> (Reason, Option<Stri
                 return (Reason::OutputLimit, Some(message));
             }
         }
-        reaper.wait(if spec.watch.is_empty() { deadline } else { deadline.min(now + WATCH_NS) });
+        reaper.wait(if spec.watch.is_empty() && spec.trip.is_empty() { deadline } else { deadline.min(now + WATCH_NS) });
     }
 }
 
@@ -222,7 +229,8 @@ fn finish(spec: &Spec, reaper: &mut Reaper, threads: &mut Threads, done: &mut Do
 /// Everything that runs beside the supervisor.
 struct Threads {
     observer: Observer,
-    table: Option<Arc<Mutex<Table>>>,
+    table: Option<Arc<Mutex<Log>>>,
+    tripped: Tripped,
     counts: Arc<Counts>,
     stuck: Stuck,
     outputs: [Receiver<Pumped>; 2],
@@ -249,13 +257,18 @@ impl Threads {
         }
         let (readers, processes, phases) = inputs;
         let counts = Arc::new(Counts::default());
-        let table = (!readers.is_empty()).then(|| Arc::new(Mutex::new(Table::create(&out.join("telemetry.csv")))));
+        let tripped = Tripped::default();
+        let log = || Log::create(Path::new(&spec.out_dir), spec.compact_ms, spec.window_ms, start_ns);
+        let table = (!readers.is_empty()).then(|| Arc::new(Mutex::new(log())));
         let stuck = match &table {
-            Some(table) => lanes::start(readers, spec.rate_hz, table, &counts, &stopped, &done)?,
+            Some(table) => lanes::start(readers, spec.rate_hz, (&spec.trip, &tripped), table, &counts, &stopped, &done)?,
             None => Stuck::default(),
         };
+        if let Some(processes) = &processes {
+            memory::watch_loading(Arc::clone(processes), start_ns, phases.is_some(), stopped.try_clone()?, done.clone())?;
+        }
         let observer = Observer::start(start_ns, processes, phases, stopped, done)?;
-        Ok(Self { observer, table, counts, stuck, outputs: [stdout, stderr], stop, ended })
+        Ok(Self { observer, table, tripped, counts, stuck, outputs: [stdout, stderr], stop, ended })
     }
 
     /// Stops them and takes what they have. One that is stuck in a read is not waited for: it ends with the agent.

@@ -2,6 +2,9 @@
 //! messages. Every key is optional here, `#[schemars(required)]` marks the needed ones: the walk reports what is missing, and
 //! the checks then go on with the rest of the file.
 
+mod power;
+mod soak;
+
 use std::collections::BTreeMap;
 
 use bench_backend_api::Axis;
@@ -9,6 +12,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::value::{At, List, QuantWord, Refused, Texts, UnitWord};
+
+pub use power::{Meter, Method as PowerMethod, Power};
+pub use soak::{Keep, Soak, Trip};
 
 /// What a name may be made of: it becomes a part of file names and command lines.
 pub const NAME_PATTERN: &str = "^[a-z0-9][-a-z0-9.]*$";
@@ -43,14 +49,14 @@ pub struct File {
     pub backends: Option<BTreeMap<At<String>, Program>>,
     /// Temperatures to wait for before each launch. Not carried out by this version.
     pub settle: Option<Refused>,
-    /// Running for long to see throttling. Not carried out by this version.
-    pub soak: Option<Refused>,
+    /// Running for long to see throttling.
+    pub soak: Option<Soak>,
     /// What the product needs. Not carried out by this version.
     pub require: Option<Refused>,
     /// What the selection prefers. Not carried out by this version.
     pub prefer: Option<Refused>,
-    /// Power measurement. Not carried out by this version.
-    pub power: Option<Refused>,
+    /// Power and energy.
+    pub power: Option<At<Power>>,
     /// State the device has to be in. Not carried out by this version.
     pub environment: Option<Refused>,
     /// Interleaved comparison of two builds. Not carried out by this version.

@@ -22,7 +22,8 @@ chmod 1777 tmp
 [ "$(id -u)" != 0 ] || chown 2000:2000 data/local/tmp
 chmod 0771 data/local data/local/tmp
 
-cp -a "$here/phone/." .
+# Instead of links to toybox, not through them.
+cp -a --remove-destination "$here/phone/." .
 
 zones="aoss-0 cpuss-0 cpuss-1 cpuss-2 cpuss-3 cpu-2-0-0 cpu-2-0-1 cpu-2-1-0 cpu-2-1-1 cpu-2-2-0 cpu-2-2-1 cpu-1-0-0 cpu-1-0-1 cpu-1-1-0
  cpu-1-1-1 cpu-0-0-0 cpu-0-1-0 cpu-0-2-0 cpu-0-3-0 gpuss-0 gpuss-1 gpuss-2 gpuss-3 gpuss-4 gpuss-5 gpuss-6 gpuss-7 nsphvx-0 nsphvx-1
@@ -96,6 +97,7 @@ file devices/soc0/revision 2.0
 chmod -R go-w sys
 mkdir -p data/misc/logd
 : > data/misc/logd/log
+echo 0 > data/misc/clock
 # -c empties it.
 chmod 666 data/misc/logd/log
 

@@ -9,10 +9,13 @@ mod cpufreq;
 mod dcvs;
 mod devfreq;
 mod disk;
+mod dmabuf;
 mod gauge;
 mod gpu;
+mod kgsl;
 mod look;
 mod meminfo;
+pub mod memory;
 mod npu;
 mod power;
 mod process;
@@ -36,9 +39,11 @@ use look::Look;
 type Open = fn(&Arc<Processes>) -> Opened;
 
 /// Every source but Android's thermal service, which is asked in two ways, in the order of the reports.
-const SOURCES: [(&str, Open); 16] = [
+const SOURCES: [(&str, Open); 18] = [
     ("process", process::open),
     ("pss", process::open_pss),
+    ("dmabuf", memory::open_dmabuf),
+    ("kgsl_memory", memory::open_kgsl),
     ("cpufreq", |_| cpufreq::open("/sys/devices/system/cpu")),
     ("thermal", |_| thermal::open("/sys/class/thermal", "/sys/class/hwmon")),
     ("cooling", |_| cooling::open("/sys/class/thermal")),
@@ -128,7 +133,8 @@ pub trait Reader: Send {
 pub struct Processes {
     pids: Mutex<Vec<i32>>,
     generation: AtomicU64,
-    peak_rss_kb: AtomicU64,
+    /// Their memory as its readers last saw it.
+    pub memory: memory::Shared,
 }
 
 impl Processes {
@@ -150,9 +156,9 @@ impl Processes {
         })
     }
 
-    /// The largest sum of RSS that a sample saw, KiB; `None` if there was no sample.
-    pub fn peak_rss_kb(&self) -> Option<u64> {
-        Some(self.peak_rss_kb.load(Ordering::Relaxed)).filter(|&kb| kb > 0)
+    /// The list.
+    fn list(&self) -> Vec<i32> {
+        self.pids.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

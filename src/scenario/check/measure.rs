@@ -90,7 +90,7 @@ impl Context<'_> {
     }
 
     /// A duration of at least a second.
-    fn duration(&mut self, key: &str, at: &At<String>) -> Option<Duration> {
+    pub(super) fn duration(&mut self, key: &str, at: &At<String>) -> Option<Duration> {
         match humantime::parse_duration(&at.value) {
             Ok(d) if d < Duration::from_secs(1) => {
                 self.out.error(at.span(), format!("`{key}` is shorter than a second"), "nothing could be measured in it".to_owned());
