@@ -2,5 +2,6 @@
 
 mod compose;
 pub mod power;
+pub mod series;
 
 pub use compose::{Composed, Refusal, compose};
