@@ -49,6 +49,9 @@ pub struct Done {
     pub overruns: u64,
     /// CPU seconds that the agent itself used, all threads, and those of its watcher of the thermal service.
     pub agent_cpu_s: f64,
+    /// Of these, what the watcher of Android's thermal service and the processes that it runs used.
+    #[serde(default)]
+    pub watcher_cpu_s: f64,
     /// Every source, sampled or not.
     pub sources: Vec<SourceReport>,
     /// Under which conditions the command was launched.

@@ -3,6 +3,7 @@
 mod compose;
 mod leak;
 pub mod power;
+pub mod series;
 
 pub use compose::{Composed, Refusal, compose};
 pub use leak::{Growth, NoGrowth, growth};
