@@ -2,15 +2,21 @@
 //! conformance tests.
 
 pub mod adb;
+mod ask;
 mod facts;
 mod identify;
 pub mod local;
 pub mod soc;
 
+pub use ask::{Answer, Reading, ReadingError, readings};
 pub use facts::{local as local_facts, phone as phone_facts};
 pub use identify::{Identified, SCENARIO, Stated, identify};
 
-use std::{io, path::Path, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use bench_agent::spec::{Done, Spec};
 use bench_backend_api::DeviceFacts;
@@ -31,6 +37,14 @@ pub enum DeviceError {
     /// The agent can't be started or did not leave its evidence.
     #[error("bench-agent: {0}")]
     Agent(String),
+    /// A short command that did not end in its time; the device is there.
+    #[error("{command} did not answer within {}", humantime::format_duration(*.limit))]
+    Slow {
+        /// The command.
+        command: String,
+        /// Its time.
+        limit: Duration,
+    },
     /// Everything over ADB, the loss of the device included.
     #[error(transparent)]
     Adb(#[from] adb::AdbError),
@@ -47,7 +61,7 @@ impl DeviceError {
         match self {
             Self::Io { source, .. } => matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded),
             Self::Adb(e) => e.disk_full(),
-            Self::Agent(_) => false,
+            Self::Agent(_) | Self::Slow { .. } => false,
         }
     }
 
@@ -119,9 +133,25 @@ pub trait Device: Send + Sync {
         let _ = seconds;
         async { Ok(None) }
     }
+    /// Runs a short command without the agent, with an empty standard input; a program without a slash is looked up in the PATH. When the
+    /// device is lost meanwhile and comes back, the command is run again: it must be one that may be run twice.
+    fn ask(&self, argv: &[String], limit: Duration) -> impl Future<Output = Result<Answer, DeviceError>> + Send;
+    /// One round of everything that the agent can read.
+    fn sense(&self) -> impl Future<Output = Result<Vec<Reading>, DeviceError>> + Send;
     /// Removes a work folder.
     fn remove(&self, folder: &str) -> impl Future<Output = ()> + Send;
     /// Ends what a killed bench left running; `launches` are the host's folders of the launches that were in flight. What was ended, in
     /// words. Only for whoever has the device to himself.
     fn end_orphans(&self, launches: &[PathBuf]) -> impl Future<Output = Result<Vec<String>, DeviceError>> + Send;
+}
+
+/// How long one round of readings may take: a phone's zones alone take a fifth of a second, a slow service some seconds.
+const SENSE: Duration = Duration::from_secs(20);
+
+/// The readings in what `bench-agent sample` printed.
+fn sampled(answer: &Answer) -> Result<Vec<Reading>, DeviceError> {
+    if !answer.ok() {
+        return Err(DeviceError::Agent(format!("`bench-agent sample`: {}", answer.words())));
+    }
+    readings(&answer.text()).map_err(|e| DeviceError::Agent(e.to_string()))
 }
