@@ -7,6 +7,7 @@ mod facts;
 mod identify;
 pub mod local;
 pub mod soc;
+pub mod zones;
 
 pub use ask::{Answer, Reading, ReadingError, readings};
 pub use facts::{local as local_facts, phone as phone_facts};
