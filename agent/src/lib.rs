@@ -34,6 +34,6 @@ mod telemetry;
 mod tree;
 
 #[cfg(target_os = "linux")]
-pub use sources::probe;
+pub use sources::{probe, sample};
 #[cfg(target_os = "linux")]
 pub use supervise::{AgentError, run};

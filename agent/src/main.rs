@@ -1,8 +1,8 @@
-//! `bench-agent run SPEC.json`, `bench-agent probe`, `bench-agent --version`.
+//! `bench-agent run SPEC.json`, `bench-agent probe`, `bench-agent sample`, `bench-agent --version`.
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: bench-agent run SPEC.json | probe | --version";
+const USAGE: &str = "usage: bench-agent run SPEC.json | probe | sample | --version";
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
@@ -11,6 +11,7 @@ fn main() -> ExitCode {
         ["--version" | "-V"] => say(&format!("bench-agent {}", env!("CARGO_PKG_VERSION"))),
         ["--help" | "-h"] => say(USAGE),
         ["probe"] => probe(),
+        ["sample"] => sample(),
         ["run", _] => run(arguments[1].as_ref()),
         _ => {
             eprintln!("{USAGE}");
@@ -40,6 +41,15 @@ fn probe() -> ExitCode {
 }
 
 #[cfg(target_os = "linux")]
+fn sample() -> ExitCode {
+    use std::io::Write;
+    match std::io::stdout().write_all(&bench_agent::sample()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+#[cfg(target_os = "linux")]
 fn run(spec: &std::path::Path) -> ExitCode {
     use bench_agent::AgentError;
     match bench_agent::run(spec) {
@@ -57,6 +67,11 @@ fn run(spec: &std::path::Path) -> ExitCode {
 fn probe() -> ExitCode {
     eprintln!("bench-agent: needs a Linux kernel");
     ExitCode::FAILURE
+}
+
+#[cfg(not(target_os = "linux"))]
+fn sample() -> ExitCode {
+    probe()
 }
 
 #[cfg(not(target_os = "linux"))]

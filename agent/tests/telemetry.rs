@@ -9,12 +9,18 @@ use std::process::Command;
 use bench_agent::spec::{SourceReport, SourceState};
 use common::Run;
 
-/// (t_ns, value) by source and name; every row is checked for its form.
-fn table(run: &Run) -> BTreeMap<(String, String), Vec<(u64, f64)>> {
-    let text = run.read("telemetry.csv");
+/// (t_ns, value) by source and name.
+type Series = BTreeMap<(String, String), Vec<(u64, f64)>>;
+
+fn table(run: &Run) -> Series {
+    series_of(&run.read("telemetry.csv"))
+}
+
+/// Every row is checked for its form.
+fn series_of(text: &str) -> Series {
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("t_ns,source,name,value,unit"));
-    let mut series: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    let mut series = Series::new();
     for line in lines {
         let fields: Vec<_> = line.split(',').collect();
         let [t_ns, source, name, value, unit] = fields[..] else { panic!("{line}") };
@@ -128,4 +134,15 @@ fn probe_lists_every_source() {
     let version = Command::new(env!("CARGO_BIN_EXE_bench-agent")).arg("--version").output().unwrap();
     assert!(version.stdout.starts_with(b"bench-agent 0."));
     assert_eq!(Command::new(env!("CARGO_BIN_EXE_bench-agent")).output().unwrap().status.code(), Some(2));
+}
+
+#[test]
+fn one_round_of_everything() {
+    let output = Command::new(env!("CARGO_BIN_EXE_bench-agent")).arg("sample").output().unwrap();
+    assert!(output.status.success());
+    let series = series_of(std::str::from_utf8(&output.stdout).unwrap());
+    assert!(series.values().all(|rows| rows.len() == 1), "{series:?}");
+    // One that needs two readings, and one that does not.
+    assert!((0.0..=100.0).contains(&series[&key("cpu", "busy_pct")][0].1));
+    assert!(series[&key("meminfo", "mem_available_kb")][0].1 > 1000.0);
 }

@@ -39,6 +39,10 @@ impl Reader for Cpu {
         Pace::Slow
     }
 
+    fn is_difference(&self) -> bool {
+        true
+    }
+
     fn sample(&mut self, rows: &mut Rows) {
         let now = self.read();
         if let (Some((busy0, total0)), Some((busy, total))) = (self.last, now) {

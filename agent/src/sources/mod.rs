@@ -13,6 +13,7 @@ mod thermal;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 pub use rows::{HEADER, Rows};
 
@@ -68,6 +69,10 @@ pub trait Reader: Send {
     fn pace(&self) -> Pace;
     /// Reads once. What can't be read now gives no row.
     fn sample(&mut self, rows: &mut Rows);
+    /// Whether its values are differences of two readings, so that the first one gives none or one over an arbitrary time.
+    fn is_difference(&self) -> bool {
+        false
+    }
 }
 
 /// The command's processes as the observer last saw them, shared with those who read them.
@@ -120,6 +125,29 @@ pub fn open_all(processes: &Arc<Processes>) -> (Vec<SourceReport>, Vec<Box<dyn R
 /// Looks which sources this device has and this user may read.
 pub fn probe() -> Vec<SourceReport> {
     open_all(&Arc::new(Processes::default())).0
+}
+
+/// Between the two readings of a source that gives differences, in [`sample`]: twenty of the kernel's ticks.
+const BETWEEN: Duration = Duration::from_millis(200);
+
+/// One round of every reader, as telemetry.csv with its header. Takes [`BETWEEN`] where a source needs two readings.
+pub fn sample() -> Vec<u8> {
+    let (_, mut readers) = open_all(&Arc::new(Processes::default()));
+    let mut rows = Rows::default();
+    rows.begin(crate::clock::monotonic_ns());
+    let mut differences = false;
+    for reader in readers.iter_mut().filter(|reader| reader.is_difference()) {
+        reader.sample(&mut rows);
+        differences = true;
+    }
+    if differences {
+        std::thread::sleep(BETWEEN);
+    }
+    rows.begin(crate::clock::monotonic_ns());
+    for reader in &mut readers {
+        reader.sample(&mut rows);
+    }
+    [HEADER.as_bytes(), rows.text()].concat()
 }
 
 #[cfg(test)]
