@@ -34,6 +34,8 @@ mod telemetry;
 mod tree;
 
 #[cfg(target_os = "linux")]
+pub use clock::monotonic_ns as now_ns;
+#[cfg(target_os = "linux")]
 pub use sources::{probe, sample};
 #[cfg(target_os = "linux")]
 pub use supervise::{AgentError, run};

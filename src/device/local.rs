@@ -18,7 +18,7 @@ use tokio::{
     process::Command,
 };
 
-use super::{Answer, Cancel, Content, Device, DeviceError, Placed, Reading, SENSE, ask, facts, sampled};
+use super::{Answer, Cancel, Content, Device, DeviceError, Placed, ask, facts};
 
 /// Name of this machine in tables and folders.
 pub const LOCAL: &str = "local";
@@ -191,9 +191,8 @@ impl Device for Local {
         }
     }
 
-    async fn sense(&self) -> Result<Vec<Reading>, DeviceError> {
-        let argv = [self.agent.to_string_lossy().into_owned(), "sample".to_owned()];
-        sampled(&self.ask(&argv, SENSE).await?)
+    async fn agent(&self) -> Result<String, DeviceError> {
+        Ok(self.agent.to_string_lossy().into_owned())
     }
 
     async fn remove(&self, folder: &str) {

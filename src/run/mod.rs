@@ -8,10 +8,12 @@ mod exact;
 mod launch;
 pub mod logs;
 mod originals;
+mod pins;
 mod prompts;
 mod prose;
 mod repetition;
 mod session;
+mod settle;
 
 pub use artifacts::needs_recipes;
 pub use evaluate::{QueryMetrics, RUNTIME_REPORTED, is_composed, launch_figures, launch_metrics, query_metrics, scope};

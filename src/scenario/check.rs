@@ -5,6 +5,8 @@ mod device;
 mod matrix;
 mod measure;
 mod models;
+mod pin;
+mod settle;
 
 use std::{
     collections::BTreeMap,
@@ -75,6 +77,9 @@ pub fn check(
     let quantised = matrix.as_ref().and_then(|(m, _)| m.quant.iter().copied().find(|q| !q.is_float()));
     let verify = cx.verify(file.verify.unwrap_or_default(), &models, quantised);
     let telemetry_rate_hz = cx.telemetry(file.telemetry.unwrap_or_default());
+    let environment = cx.environment(file.environment.unwrap_or_default());
+    let settle = file.settle.map(|s| cx.settle(s, environment.ambient_c));
+    let pins = cx.pins(file.pin.unwrap_or_default(), device.local);
     let (matrix, written) = matrix.unzip();
     let scenario = Scenario {
         name: file.name.map(|n| n.value).unwrap_or_default(),
@@ -88,6 +93,9 @@ pub fn check(
         seed,
         verify,
         telemetry_rate_hz,
+        settle,
+        environment,
+        pins,
         commands: cx.commands.clone(),
         warnings: Problems::default(),
     };

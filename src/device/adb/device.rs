@@ -31,12 +31,15 @@ use super::{
     sync::Over,
 };
 use crate::{
-    device::{Answer, Cancel, Content, Device, DeviceError, Identified, Placed, Reading, SENSE, ask, sampled},
+    device::{Answer, Cancel, Content, Device, DeviceError, Identified, Placed, ask, keep::Keep},
     run::logs,
 };
 
 /// How long a step before or after a run waits for a lost device. Shorter than a run may, because nobody can call it off.
 const ABSENCE: Duration = Duration::from_secs(30);
+
+/// The guard of what is pinned does not act sooner, however impatient the user is.
+const LEAST_KEPT: Duration = Duration::from_secs(20);
 
 /// An attempt that sent more bytes than this was a transfer; questions have a few hundred.
 const PROGRESS: u64 = 1 << 20;
@@ -187,6 +190,7 @@ impl Adb {
     /// whoever holds the lock.
     pub async fn clean(&self) -> Result<Cleaned, AdbError> {
         run::end_orphans(&self.remote, &self.options.root).await?;
+        // What could not be put back stays written down; the caller says so.
         self.remote.sh("removing work folders", &format!("rm -rf -- {}", quote(&self.work()))).await?;
         self.store.clean(&self.remote, &[]).await
     }
@@ -400,9 +404,13 @@ impl Device for Adb {
         Ok(Answer { code: Some(i32::from(said.status)), stdout: said.stdout, stderr: said.stderr })
     }
 
-    async fn sense(&self) -> Result<Vec<Reading>, DeviceError> {
-        let agent = self.stored_agent().await?;
-        sampled(&self.ask(&[agent, "sample".to_owned()], SENSE).await?)
+    async fn agent(&self) -> Result<String, DeviceError> {
+        Ok(self.stored_agent().await?)
+    }
+
+    fn keep(&self) -> Option<Keep> {
+        // Twice the time that a lost device is waited for: then its host has given up.
+        Some(Keep { root: self.options.root.clone(), limit: (2 * self.options.reconnect).max(LEAST_KEPT) })
     }
 
     async fn remove(&self, folder: &str) {
