@@ -1,5 +1,6 @@
 //! Figures that no tool measured, made of those that were. Pure.
 
 mod compose;
+pub mod phases;
 
 pub use compose::{Composed, Refusal, compose};
