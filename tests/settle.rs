@@ -171,7 +171,10 @@ fn who_else_uses_camera_and_dsp_is_in_the_row() {
     let row = &lab.launches()[0];
     assert_eq!((row["status"].as_str(), row["settle"].as_str()), ("ok", "marked"));
     assert!(row["contended_by"].contains("camera: com.example.cam") && row["contended_by"].contains("dsp: sleep ("), "{row:?}");
-    assert!(row["settle_lacks"].contains("in use by camera") && row["settle_lacks"].contains("nothing-here: no such temperature"), "{row:?}");
+    assert!(
+        row["settle_lacks"].contains("in use by camera") && row["settle_lacks"].contains("nothing-here: no such temperature"),
+        "{row:?}"
+    );
     assert_eq!(table(&lab.folder(), "cells.csv")[0]["unsettled"], "1");
     lab.shell("kill $(pidof sleep)");
 }
@@ -202,7 +205,9 @@ fn what_is_pinned_is_read_back_and_put_back() {
     lab.wait_for_launch();
     assert!(pinned(&lab));
     // A value that the device refuses is said, and the run goes on.
-    let ran = finish(child).expect(0).says(&["governor of /sys/devices/system/cpu/cpufreq/policy0 is not pinned to performance", "over the network"]);
+    let ran = finish(child)
+        .expect(0)
+        .says(&["governor of /sys/devices/system/cpu/cpufreq/policy0 is not pinned to performance", "over the network"]);
     assert!(as_before(&lab), "{}", ran.stderr);
     assert_eq!(lab.shell("cat /data/misc/settings/fixed-performance"), "false");
     let row = &lab.launches()[0];

@@ -13,6 +13,9 @@ fn main() -> ExitCode {
         ["probe"] => probe(),
         ["sample"] => sample(),
         ["clock"] => clock(),
+        // How the agent starts its watcher; not for people.
+        ["watch-thermalservice"] => watch(false),
+        ["watch-thermalservice", "detach"] => watch(true),
         ["run", _] => run(arguments[1].as_ref()),
         _ => {
             eprintln!("{USAGE}");
@@ -57,6 +60,13 @@ fn clock() -> ExitCode {
 }
 
 #[cfg(target_os = "linux")]
+fn watch(detach: bool) -> ExitCode {
+    use bench_agent::watcher;
+    let result = if detach { watcher::detach() } else { watcher::watch() };
+    if result.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+#[cfg(target_os = "linux")]
 fn run(spec: &std::path::Path) -> ExitCode {
     use bench_agent::AgentError;
     match bench_agent::run(spec) {
@@ -83,6 +93,11 @@ fn sample() -> ExitCode {
 
 #[cfg(not(target_os = "linux"))]
 fn clock() -> ExitCode {
+    probe()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn watch(_: bool) -> ExitCode {
     probe()
 }
 

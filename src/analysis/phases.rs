@@ -146,9 +146,10 @@ mod tests {
             ]
         );
         let all = phases(&parsed, (100, 500));
-        assert_eq!([99, 100, 110, 249, 250, 300, 499, 500].map(|t| phase_at(&all, t).map_or("-", Phase::as_str)), [
-            "-", "idle", "load", "prefill", "decode", "idle", "idle", "-"
-        ]);
+        assert_eq!(
+            [99, 100, 110, 249, 250, 300, 499, 500].map(|t| phase_at(&all, t).map_or("-", Phase::as_str)),
+            ["-", "idle", "load", "prefill", "decode", "idle", "idle", "-"]
+        );
         assert_eq!([Phase::Load, Phase::Prefill, Phase::Decode, Phase::Idle].map(|p| total_ns(&all, p)), [90, 80, 100, 130]);
         assert_eq!(all[7].query, Some(1));
     }

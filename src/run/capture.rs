@@ -69,6 +69,9 @@ pub fn spec(
         max_output_bytes: OUTPUT_LIMIT,
         watch: vec![Watch { path: EVENTS.to_owned(), max_bytes: EVENTS_LIMIT }],
         phase_file: Some(EVENTS.to_owned()),
+        compact_ms: 0,
+        window_ms: 0,
+        trip: Vec::new(),
     }
 }
 
@@ -117,6 +120,7 @@ const fn reason(reason: Reason) -> &'static str {
         Reason::OutputLimit => "output-limit",
         Reason::Cancelled => "cancelled",
         Reason::SpawnFailed => "spawn-failed",
+        Reason::ThermalTrip => "thermal-trip",
     }
 }
 

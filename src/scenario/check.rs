@@ -6,7 +6,9 @@ mod matrix;
 mod measure;
 mod models;
 mod pin;
+mod power;
 mod settle;
+mod soak;
 
 use std::{
     collections::BTreeMap,
@@ -80,6 +82,8 @@ pub fn check(
     let environment = cx.environment(file.environment.unwrap_or_default());
     let settle = file.settle.map(|s| cx.settle(s, environment.ambient_c));
     let pins = cx.pins(file.pin.unwrap_or_default(), device.local);
+    let soak = cx.soak(file.soak, telemetry_rate_hz > 0.0);
+    let power = cx.power(file.power, device.local, telemetry_rate_hz > 0.0);
     let (matrix, written) = matrix.unzip();
     let scenario = Scenario {
         name: file.name.map(|n| n.value).unwrap_or_default(),
@@ -96,6 +100,8 @@ pub fn check(
         settle,
         environment,
         pins,
+        soak,
+        power,
         commands: cx.commands.clone(),
         warnings: Problems::default(),
     };

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::{
     command::Command,
     key::Selector,
+    power::Power,
     problem::Problems,
+    soak::Soak,
     state::{Environment, Pin, Settle},
 };
 
@@ -43,6 +45,10 @@ pub struct Scenario {
     pub environment: Environment,
     /// What is set on the device for the time of the run.
     pub pins: Vec<Pin>,
+    /// The soak after the measurement, if there is one.
+    pub soak: Option<Soak>,
+    /// What is done about power; absent without `[power]`.
+    pub power: Option<Power>,
     /// Programs of the user.
     pub commands: Vec<Command>,
     /// What is probably not meant as it is written; empty when all is well.

@@ -13,6 +13,8 @@ use super::{
     expand::{self, Applicable},
     filter::Filter,
     order,
+    power::Power,
+    soak::Soak,
     state::{Environment, Pin, Settle},
 };
 
@@ -47,6 +49,12 @@ pub struct Plan {
     /// What is set on the device for the time of the run.
     #[serde(default)]
     pub pins: Vec<Pin>,
+    /// The soak after the measurement, if there is one.
+    #[serde(default)]
+    pub soak: Option<Soak>,
+    /// What is done about power; absent without `[power]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<Power>,
     /// Programs of the user.
     #[serde(default)]
     pub commands: Vec<Command>,
@@ -117,6 +125,8 @@ impl Scenario {
             settle: self.settle.clone(),
             environment: self.environment.clone(),
             pins: self.pins.clone(),
+            soak: self.soak.clone(),
+            power: self.power.clone(),
             commands: self.commands.clone(),
             tokenizers: self.models.iter().filter_map(|(name, spec)| Some((name.clone(), spec.tokenizer.clone()?))).collect(),
             cells: cells.collect(),

@@ -127,7 +127,7 @@ impl Backend for OrtQnn {
     fn steps(&self, launch: &Launch<'_>, paths: &Paths) -> Vec<Step> {
         let outputs = match launch.pass {
             Pass::Profile => PROFILES.iter().map(|(_, file)| (*file).to_owned()).collect(),
-            Pass::Measure => Vec::new(),
+            Pass::Measure | Pass::Soak => Vec::new(),
         };
         if launch.device.remote {
             return device::steps(launch, paths, outputs);
