@@ -9,6 +9,7 @@ use super::{
     launches::{Record, Recorded, Staged},
     manifest::Manifest,
     schema::{FORMAT_VERSION, METRICS},
+    start::Settled,
     tables::{Measured, Row},
 };
 use crate::{
@@ -65,6 +66,7 @@ pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &R
         row.set("reason", skipped.map_or("not measured before the run ended", |(_, why)| why.as_str()));
     }
     row.maybe("stop", recorded.stops.iter().find(|(id, _)| *id == planned.id).map(|(_, stop)| stop));
+    surroundings(&mut row, plan, &good);
     checks(&mut row, &all);
     if let Some(record) = all.first() {
         told(&mut row, planned, &record.parsed.notes);
@@ -87,6 +89,14 @@ pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &R
         metrics(&mut row, &good, planned, plan, measured);
     }
     (row, status)
+}
+
+/// What was around the device, and in which state the launches that count began.
+fn surroundings(row: &mut Row, plan: &Plan, good: &[&Record]) {
+    let unsettled = good.iter().filter(|r| r.start.settle == Settled::Marked).count();
+    row.maybe("unsettled", plan.settle.as_ref().map(|_| unsettled));
+    let around = &plan.environment;
+    row.number("ambient_c", around.ambient_c).maybe("supply", around.supply.as_ref()).maybe("case", around.case.as_ref());
 }
 
 fn facts(row: &mut Row, planned: &PlannedCell, manifest: &Manifest) {

@@ -19,9 +19,11 @@ use super::{
     npu::Npu,
     portable::Portable,
     schema::{self, FORMAT_VERSION, METRIC_ENDS, METRICS, Table},
+    start::Start,
     summary::{self, COMPOSED},
 };
 use crate::{
+    device::zones::Domain,
     run::{
         LaunchMetrics, MEMORY_FIGURES, QueryMetrics, RUNTIME_REPORTED, Trace, events::Status, is_composed, launch_figures, launch_metrics,
         query_metrics, scope,
@@ -209,6 +211,20 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
 /// The metrics of every launch, by cell, pass and number.
 pub type Measured = BTreeMap<(String, Pass, u32), LaunchMetrics>;
 
+/// The columns of how a launch began.
+fn begun(row: &mut Row, start: &Start) {
+    row.set("settle", start.settle.as_str()).number("settle_s", start.settle_s).set("settle_lacks", start.lacks.join(";"));
+    for (domain, column) in
+        [(Domain::Skin, "start_skin_c"), (Domain::Npu, "start_npu_c"), (Domain::Cpu, "start_cpu_c"), (Domain::Battery, "start_battery_c")]
+    {
+        row.number(column, start.domains.get(&domain).copied());
+    }
+    row.number("start_battery_pct", start.battery_pct).maybe("start_charging", start.charging.map(u8::from));
+    row.set("pins", &start.pins).maybe("start_screen", start.screen.map(|on| if on { "on" } else { "off" }));
+    let users = start.contended_by.as_ref().map(|all| if all.is_empty() { "nobody".to_owned() } else { all.join(";") });
+    row.maybe("contended_by", users);
+}
+
 struct Context<'a> {
     plan: &'a Plan,
     manifest: &'a Manifest,
@@ -303,6 +319,7 @@ impl Context<'_> {
         // Rule R17: boot time runs on while the machine sleeps, monotonic time does not.
         let slept = done().any(|d| (d.boottime_minus_monotonic_ns[1] - d.boottime_minus_monotonic_ns[0]).abs() > 100_000_000);
         row.maybe("suspended", slept.then_some(1)).maybe("runtime_version", record.parsed.notes.get("runtime_version"));
+        begun(&mut row, &record.start);
         row.set("warnings", record.parsed.warnings.join(";"));
         row
     }
