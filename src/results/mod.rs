@@ -5,6 +5,7 @@ pub mod journal;
 pub mod launches;
 pub mod manifest;
 pub mod portable;
+pub mod power;
 pub mod schema;
 #[cfg(test)]
 mod spec;

@@ -8,10 +8,12 @@ use bench_backend_api::{Axis, Pass};
 use super::{
     launches::{Record, Recorded, Staged},
     manifest::Manifest,
+    power::{Regressed, RunPower},
     schema::{FORMAT_VERSION, METRICS},
     tables::Row,
 };
 use crate::{
+    analysis::power::LaunchPower,
     run::{QueryMetrics, RUNTIME_REPORTED, events::Status, is_composed, launch_figures, launch_metrics, query_metrics, scope, worst},
     scenario::{Plan, PlannedCell},
     stats::{self, Summary},
@@ -21,7 +23,7 @@ use crate::{
 pub const COMPOSED: &str = "composed";
 
 /// The row of one cell.
-pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &Recorded) -> (Row, Status) {
+pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &Recorded, power: &RunPower) -> (Row, Status) {
     let mut row = Row::default();
     let cell = &planned.cell;
     row.set("format_version", FORMAT_VERSION).set("run", &manifest.run).set("device", &manifest.device.name);
@@ -84,7 +86,8 @@ pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &R
         row.number("runtime_mb", mb(runtime)).number("model_mb", mb(model)).number("tokenizer_mb", mb(tokenizer));
     }
     if status == Status::Ok {
-        metrics(&mut row, &good, planned, plan);
+        metrics(&mut row, &good, planned, plan, power);
+        power_told(&mut row, &good, power);
     }
     (row, status)
 }
@@ -156,7 +159,7 @@ fn pick(metric: &str) -> Option<Pick> {
     })
 }
 
-fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan) {
+fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, power: &RunPower) {
     let (warmup, workload) = (plan.measure.warmup, planned.cell.workload);
     let figures: Vec<QueryMetrics> = good.iter().map(|r| launch_figures(&r.parsed, workload, warmup)).collect();
     let composed = figures.iter().any(|f| f.composed.is_some());
@@ -175,12 +178,31 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan) 
             None if composed => Vec::new(),
             None => {
                 let records = if metric.name == "load_ms" { &later } else { good };
-                records.iter().filter_map(|r| launch_metric(r, metric.name)).collect()
+                records.iter().filter_map(|r| launch_metric(r, metric.name).or_else(|| power.of(r)?.get(metric.name))).collect()
             }
         };
+        if let ("energy_j_per_prompt_tok" | "energy_j_per_tok", true) = (metric.name, values.is_empty() && !composed) {
+            match power.regression(plan, &planned.cell) {
+                Ok(both) => {
+                    let Regressed { joules, interval, n } = both[usize::from(metric.name == "energy_j_per_tok")];
+                    row.estimate(metric.name, joules, interval, n);
+                    row.set("energy_phase_method", "regression");
+                }
+                Err(why) => {
+                    let own = good.iter().find_map(|r| power.of(r)?.why(metric.name)).unwrap_or("not observed");
+                    absent.push(format!("{}={own}; {why}", metric.name).replace(';', ","));
+                }
+            }
+            continue;
+        }
         let Some(summary) = Summary::of(&values) else {
             let only_first = metric.name == "load_ms" && !composed && later.is_empty() && good.iter().any(|r| load(r).is_some());
-            let why = if only_first { "only the first launch after staging".to_owned() } else { why_absent(metric.name, &figures) };
+            let told = good.iter().find_map(|r| power.of(r)?.why(metric.name)).filter(|_| !composed);
+            let why = match told {
+                Some(why) => why.to_owned(),
+                None if only_first => "only the first launch after staging".to_owned(),
+                None => why_absent(metric.name, &figures),
+            };
             absent.push(format!("{}={why}", metric.name));
             continue;
         };
@@ -202,6 +224,26 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan) 
     let firsts: Vec<f64> =
         good.iter().filter_map(|r| r.parsed.queries.iter().find(|q| q.query == 0)).filter_map(|q| query_metrics(q).ttft_ms).collect();
     row.number("first_query_ttft_ms", stats::median(&firsts));
+}
+
+/// How power was measured.
+fn power_told(row: &mut Row, good: &[&Record], power: &RunPower) {
+    let all: Vec<_> = good.iter().filter_map(|r| power.of(r)).collect();
+    for (column, pick) in [
+        ("power_method", (|p| p.method.as_deref()) as fn(&LaunchPower) -> Option<&str>),
+        ("power_unit_inferred", |p| p.unit.as_deref()),
+        ("charge_state", |p| p.charge_state.as_deref()),
+        ("battery_pct_method", |p| p.percent_method),
+    ] {
+        let words: BTreeSet<&str> = all.iter().filter_map(|p| pick(p)).collect();
+        row.maybe(column, if words.len() > 1 { Some("mixed") } else { words.first().copied() });
+    }
+    for (column, pick) in [("power_update_hz", (|p| p.update_hz) as fn(&LaunchPower) -> Option<f64>), ("baseline_w", |p| p.baseline_w)] {
+        row.number(column, stats::median(&all.iter().filter_map(|p| pick(p)).collect::<Vec<_>>()));
+    }
+    if all.iter().any(|p| p.j_per_tok.is_some() || p.j_per_prompt_tok.is_some()) {
+        row.set("energy_phase_method", "loop");
+    }
 }
 
 fn launch_metric(record: &Record, name: &str) -> Option<f64> {
