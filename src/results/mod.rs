@@ -7,6 +7,7 @@ pub mod manifest;
 pub mod npu;
 pub mod pinned;
 pub mod portable;
+pub mod power;
 pub mod schema;
 #[cfg(test)]
 mod spec;

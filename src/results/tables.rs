@@ -18,11 +18,13 @@ use super::{
     manifest::Manifest,
     npu::Npu,
     portable::Portable,
+    power::RunPower,
     schema::{self, FORMAT_VERSION, METRIC_ENDS, METRICS, Table},
     start::Start,
     summary::{self, COMPOSED},
 };
 use crate::{
+    analysis::power::METRICS as METRICS_OF_POWER,
     device::zones::Domain,
     run::{
         LaunchMetrics, MEMORY_FIGURES, QueryMetrics, RUNTIME_REPORTED, Trace, events::Status, is_composed, launch_figures, launch_metrics,
@@ -51,6 +53,14 @@ impl Row {
     /// Sets a number if there is one, rounded to what a measurement can mean (6 significant digits).
     pub fn number(&mut self, column: &'static str, value: Option<f64>) -> &mut Self {
         self.maybe(column, value.filter(|v| v.is_finite()).map(significant))
+    }
+    /// Sets the columns of a metric that is estimated over several cells, with its 95 % interval.
+    pub fn estimate(&mut self, metric: &str, value: f64, (lo, hi): (f64, f64), n: usize) -> &mut Self {
+        for (end, value) in [("", value), ("_lo", lo), ("_hi", hi), ("_coverage", 0.95)] {
+            self.0.insert(format!("{metric}{end}"), significant(value));
+        }
+        self.0.insert(format!("{metric}_n"), n.to_string());
+        self
     }
     /// Sets the columns of a metric. One value has no interval.
     pub fn summary(&mut self, metric: &str, s: &Summary) -> &mut Self {
@@ -157,7 +167,8 @@ pub fn write(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
 
 fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, Vec<(String, Status)>), FolderError> {
     let recorded = launches::read(run, &manifest.device.name)?;
-    let context = Context { plan, manifest };
+    let power = RunPower::read(run, plan, &manifest.device.name, &recorded);
+    let context = Context { plan, manifest, power: &power };
     let npu = Npu::of(plan, manifest, &recorded);
     let mut samples = Writer::new(run, &schema::SAMPLES)?;
     let mut launch_table = Writer::new(run, &schema::LAUNCHES)?;
@@ -197,7 +208,7 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     let mut cells = Writer::new(run, &schema::CELLS)?;
     let mut statuses = Vec::new();
     for cell in &plan.cells {
-        let (mut row, status) = summary::row(cell, plan, manifest, &recorded, &metrics);
+        let (mut row, status) = summary::row(cell, plan, manifest, &recorded, (&metrics, &power));
         if status == Status::Ok {
             npu.cell(&cell.id, &recorded, &mut row);
         }
@@ -228,6 +239,7 @@ fn begun(row: &mut Row, start: &Start) {
 struct Context<'a> {
     plan: &'a Plan,
     manifest: &'a Manifest,
+    power: &'a RunPower,
 }
 
 impl Context<'_> {
@@ -321,7 +333,20 @@ impl Context<'_> {
         row.maybe("suspended", slept.then_some(1)).maybe("runtime_version", record.parsed.notes.get("runtime_version"));
         begun(&mut row, &record.start);
         row.set("warnings", record.parsed.warnings.join(";"));
+        self.power(record, &mut row);
         row
+    }
+
+    fn power(&self, record: &Record, row: &mut Row) {
+        let Some(p) = self.power.of(record) else { return };
+        for metric in METRICS_OF_POWER {
+            row.number(metric, p.get(metric));
+        }
+        row.number("prefill_power_peak_w", p.prefill_w.map(|w| w.1)).number("decode_power_peak_w", p.decode_w.map(|w| w.1));
+        row.number("energy_error_j", p.error_j).number("baseline_w", p.baseline_w).number("power_update_hz", p.update_hz);
+        row.maybe("power_method", p.method.as_ref()).maybe("power_unit_inferred", p.unit.as_ref());
+        row.maybe("charge_state", p.charge_state.as_ref()).maybe("battery_pct_method", p.percent_method);
+        row.also_absent(&p.absent);
     }
 
     fn tokens(&self, record: &Record, query: &Query) -> Vec<Row> {
