@@ -142,12 +142,17 @@ fn a_long_run_keeps_changes_and_windows() {
     let rows = series[&key("process", "processes")].len();
     assert!((3..=6).contains(&rows), "{rows}");
     let times: Vec<u64> = series[&key("process", "rss_kb")].iter().map(|row| row.0).collect();
-    assert!(times.windows(2).all(|w| w[1] - w[0] >= 400_000_000 || (w[1] - done.start_ns) / 1_000_000_000 > (w[0] - done.start_ns) / 1_000_000_000));
+    assert!(
+        times
+            .windows(2)
+            .all(|w| w[1] - w[0] >= 400_000_000 || (w[1] - done.start_ns) / 1_000_000_000 > (w[0] - done.start_ns) / 1_000_000_000)
+    );
 
     let text = run.read("windows.csv");
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("t_ns,source,name,min,max,mean,n,unit"));
-    let windows: Vec<Vec<&str>> = lines.map(|l| l.split(',').collect()).filter(|f: &Vec<_>| f[1] == "process" && f[2] == "rss_kb").collect();
+    let windows: Vec<Vec<&str>> =
+        lines.map(|l| l.split(',').collect()).filter(|f: &Vec<_>| f[1] == "process" && f[2] == "rss_kb").collect();
     assert_eq!(windows.len(), 3, "{text}");
     let samples: u64 = windows.iter().map(|w| w[6].parse::<u64>().unwrap()).sum();
     assert_eq!(samples, done.samples);

@@ -189,7 +189,9 @@ impl Job {
             return fail("no queries".into());
         }
         if self.soak_ms.is_some() && self.queries.iter().zip(0..).any(|(q, place)| q.query != place) {
-            return fail("soak_ms: the listed queries are numbered 0, 1, 2 ..., so that query n repeats the listed one n mod their count".into());
+            return fail(
+                "soak_ms: the listed queries are numbered 0, 1, 2 ..., so that query n repeats the listed one n mod their count".into(),
+            );
         }
         for q in &self.queries {
             if q.gen_tokens == 0 {
@@ -281,7 +283,10 @@ mod tests {
 
     #[test]
     fn a_soak_repeats_the_list_with_rising_numbers() {
-        let two = JOB.replace("[{\"query\":0,\"ids\":[0,5,6],\"gen_tokens\":16}]", r#"[{"query":0,"ids":[5],"gen_tokens":1},{"query":1,"ids":[6],"gen_tokens":1}]"#);
+        let two = JOB.replace(
+            "[{\"query\":0,\"ids\":[0,5,6],\"gen_tokens\":16}]",
+            r#"[{"query":0,"ids":[5],"gen_tokens":1},{"query":1,"ids":[6],"gen_tokens":1}]"#,
+        );
         let mut job = Job::from_json(two.as_bytes()).unwrap();
         let answered = |job: &Job, most: usize| {
             let mut seen = Vec::new();

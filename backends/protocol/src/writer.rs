@@ -181,7 +181,13 @@ mod tests {
         let token = |query, i, id, t_ns| Event::Token { query, i, id, t_ns };
         let mut events: Vec<Event> = (0..1500).map(|i| token(0, i, Some(i % 7), 100 + u64::from(i) * 3)).collect();
         events.push(Event::note("k", "v"));
-        events.extend([token(1, 0, None, 9000), token(1, 1, None, 9000), token(2, 0, Some(1), 9100), token(2, 2, Some(1), 9200), token(2, 3, Some(1), 9000)]);
+        events.extend([
+            token(1, 0, None, 9000),
+            token(1, 1, None, 9000),
+            token(2, 0, Some(1), 9100),
+            token(2, 2, Some(1), 9200),
+            token(2, 3, Some(1), 9000),
+        ]);
         let mut w = EventWriter::new(Writes::default());
         w.compact();
         events.iter().cloned().for_each(|e| w.defer(e));
