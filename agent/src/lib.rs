@@ -17,6 +17,8 @@ mod digest;
 #[cfg(target_os = "linux")]
 mod evidence;
 #[cfg(target_os = "linux")]
+mod lanes;
+#[cfg(target_os = "linux")]
 mod observe;
 #[cfg(target_os = "linux")]
 mod outdir;
@@ -36,8 +38,10 @@ mod telemetry;
 mod tree;
 #[cfg(target_os = "linux")]
 mod trip;
+#[cfg(target_os = "linux")]
+pub mod watcher;
 
 #[cfg(target_os = "linux")]
-pub use sources::probe;
+pub use sources::{probe, sample};
 #[cfg(target_os = "linux")]
 pub use supervise::{AgentError, run};

@@ -1,8 +1,8 @@
-//! `bench-agent run SPEC.json`, `bench-agent probe`, `bench-agent --version`.
+//! `bench-agent run SPEC.json`, `bench-agent probe`, `bench-agent sample`, `bench-agent --version`.
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: bench-agent run SPEC.json | probe | --version";
+const USAGE: &str = "usage: bench-agent run SPEC.json | probe | sample | --version";
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
@@ -11,6 +11,10 @@ fn main() -> ExitCode {
         ["--version" | "-V"] => say(&format!("bench-agent {}", env!("CARGO_PKG_VERSION"))),
         ["--help" | "-h"] => say(USAGE),
         ["probe"] => probe(),
+        ["sample"] => sample(),
+        // How the agent starts its watcher; not for people.
+        ["watch-thermalservice"] => watch(false),
+        ["watch-thermalservice", "detach"] => watch(true),
         ["run", _] => run(arguments[1].as_ref()),
         _ => {
             eprintln!("{USAGE}");
@@ -40,6 +44,22 @@ fn probe() -> ExitCode {
 }
 
 #[cfg(target_os = "linux")]
+fn sample() -> ExitCode {
+    use std::io::Write;
+    match std::io::stdout().write_all(&bench_agent::sample()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn watch(detach: bool) -> ExitCode {
+    use bench_agent::watcher;
+    let result = if detach { watcher::detach() } else { watcher::watch() };
+    if result.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+#[cfg(target_os = "linux")]
 fn run(spec: &std::path::Path) -> ExitCode {
     use bench_agent::AgentError;
     match bench_agent::run(spec) {
@@ -57,6 +77,16 @@ fn run(spec: &std::path::Path) -> ExitCode {
 fn probe() -> ExitCode {
     eprintln!("bench-agent: needs a Linux kernel");
     ExitCode::FAILURE
+}
+
+#[cfg(not(target_os = "linux"))]
+fn sample() -> ExitCode {
+    probe()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn watch(_: bool) -> ExitCode {
+    probe()
 }
 
 #[cfg(not(target_os = "linux"))]

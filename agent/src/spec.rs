@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::done::{Done, Ended, LaunchContext, PssSample, Reason, ResourceUsage, SourceReport, SourceState};
+pub use crate::done::{
+    Done, Ended, Footprint, LaunchContext, Memory, MemoryPoint, PssSample, Reason, ResourceUsage, SourceReport, SourceState,
+};
 
 /// The version of [`Spec`] and [`Done`] that this crate reads and writes.
 pub const VERSION: u32 = 1;

@@ -1,20 +1,12 @@
-//! The sampling threads and their table. Two lanes: reads that take microseconds, at the rate of the spec, and all others once a second,
-//! so that a read that blocks does not make the fast ones late.
+//! The table of the samples, written as it grows.
 
 use std::fs::File;
-use std::io::{self, PipeReader};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 
-use crate::clock;
 use crate::digest::{self, Digest};
-use crate::sources::{HEADER, Pace, Reader, Rows};
-use crate::spec::Trip;
-use crate::trip::{self, Tripped};
+use crate::sources::HEADER;
 
 /// Rows wait this long for company before they are written.
 const FLUSH_NS: u64 = 1_000_000_000;
@@ -129,79 +121,9 @@ impl Log {
     }
 }
 
-/// Rounds and missed periods of the fast lane.
-#[derive(Default)]
-pub struct Counts {
-    /// Rounds.
-    pub samples: AtomicU64,
-    /// Periods in which there was none.
-    pub overruns: AtomicU64,
-}
-
-/// Starts a thread for each pace that has readers. They end when the writer of `stop` is gone; each then drops its `done`.
-pub fn start(
-    readers: Vec<Box<dyn Reader>>,
-    rate_hz: f64,
-    (limits, tripped): (&[Trip], &Tripped),
-    table: &Arc<Mutex<Log>>,
-    counts: &Arc<Counts>,
-    stop: &PipeReader,
-    done: &Sender<()>,
-) -> io::Result<()> {
-    let (fast, slow): (Vec<_>, Vec<_>) = readers.into_iter().partition(|reader| reader.pace() == Pace::Fast);
-    let counts = [Arc::clone(counts), Arc::default()];
-    for ((name, rate, mut readers), counts) in [("fast", rate_hz, fast), ("slow", rate_hz.min(1.0), slow)].into_iter().zip(counts) {
-        if readers.is_empty() {
-            continue;
-        }
-        let period_ns = (1e9 / rate).round() as u64;
-        let (table, stop, done) = (Arc::clone(table), stop.try_clone()?, done.clone());
-        let trip = trip::Watch::new(limits, tripped);
-        thread::Builder::new().name(name.to_owned()).stack_size(256 << 10).spawn(move || {
-            lane(&mut readers, period_ns.max(1), trip, &table, &counts, &stop);
-            drop(done);
-        })?;
-    }
-    Ok(())
-}
-
-fn lane(readers: &mut [Box<dyn Reader>], period_ns: u64, mut trip: trip::Watch, table: &Mutex<Log>, counts: &Counts, stop: &PipeReader) {
-    let mut rows = Rows::default();
-    let mut due = clock::monotonic_ns();
-    loop {
-        rows.begin(clock::monotonic_ns());
-        for reader in &mut *readers {
-            reader.sample(&mut rows);
-        }
-        trip.look(rows.text());
-        counts.samples.fetch_add(1, Ordering::Relaxed);
-        table.lock().unwrap_or_else(PoisonError::into_inner).append(rows.text(), rows.t_ns());
-        let missed;
-        (due, missed) = next(due, period_ns, clock::monotonic_ns());
-        counts.overruns.fetch_add(missed, Ordering::Relaxed);
-        if !clock::wait(due, stop) {
-            return;
-        }
-    }
-}
-
-/// The next due time on the grid of the first one, and how many were missed.
-fn next(due: u64, period_ns: u64, now: u64) -> (u64, u64) {
-    let missed = now.saturating_sub(due) / period_ns;
-    (due.saturating_add((missed + 1).saturating_mul(period_ns)), missed)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn periods_stay_on_their_grid() {
-        assert_eq!(next(100, 10, 100), (110, 0));
-        assert_eq!(next(100, 10, 109), (110, 0));
-        assert_eq!(next(100, 10, 135), (140, 3));
-        assert_eq!(next(100, 10, 50), (110, 0));
-    }
 
     #[test]
     fn a_full_disk_is_said_once_and_costs_no_memory() {

@@ -2,5 +2,6 @@
 
 mod compose;
 pub mod soak;
+pub mod power;
 
 pub use compose::{Composed, Refusal, compose};

@@ -109,6 +109,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     }
     let cancel = runtime.block_on(async { cancel() });
     let start = |job: &Job<Adb>, console: &Console| {
+        job.device.heed(cancel.clone());
         let _alone = alone(&cache, job, console, &cancel)?;
         let busy = || {
             console.line("another bench is measuring on this device, from another computer or under another name: waiting for it to end");

@@ -18,6 +18,8 @@ use bench_backend_api::DeviceFacts;
 use thiserror::Error;
 use tokio::sync::watch;
 
+use crate::run::logs::Window;
+
 /// What can go wrong on a device. None of it says anything about a runtime's speed.
 #[derive(Debug, Error)]
 pub enum DeviceError {
@@ -32,6 +34,9 @@ pub enum DeviceError {
     /// The agent can't be started or did not leave its evidence.
     #[error("bench-agent: {0}")]
     Agent(String),
+    /// The device's log did not come; nothing else is the matter.
+    #[error("the device's log is missing: {0}")]
+    Log(String),
     /// Everything over ADB, the loss of the device included.
     #[error(transparent)]
     Adb(#[from] adb::AdbError),
@@ -48,7 +53,7 @@ impl DeviceError {
         match self {
             Self::Io { source, .. } => matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded),
             Self::Adb(e) => e.disk_full(),
-            Self::Agent(_) => false,
+            Self::Agent(_) | Self::Log(_) => false,
         }
     }
 
@@ -114,10 +119,10 @@ pub trait Device: Send + Sync {
     fn run(&self, spec: &Spec, cancel: Cancel) -> impl Future<Output = Result<Done, DeviceError>> + Send;
     /// Fetches a file of the work folder; `false` when it does not exist. At most `limit` bytes are taken.
     fn fetch(&self, folder: &str, name: &str, host: &Path, limit: u64) -> impl Future<Output = Result<bool, DeviceError>> + Send;
-    /// What the system has logged in the last seconds, as [`crate::run::logs`] reads it; `None` where nobody asks for
+    /// What the system has logged since then, as [`crate::run::logs`] reads it; `None` where nobody asks for
     /// it: on this machine the log is other people's business.
-    fn log(&self, seconds: u64) -> impl Future<Output = Result<Option<String>, DeviceError>> + Send {
-        let _ = seconds;
+    fn log(&self, window: &Window) -> impl Future<Output = Result<Option<String>, DeviceError>> + Send {
+        let _ = window;
         async { Ok(None) }
     }
     /// Removes a work folder.

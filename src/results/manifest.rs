@@ -36,7 +36,8 @@ pub struct Manifest {
     pub cells: BTreeMap<String, CellFacts>,
     /// Identifies the lock of the Python environment.
     pub python_lock: String,
-    /// Hashes of the programs in the measured path: our runners, and the programs and scripts of the scenario.
+    /// Hashes of the programs in the measured path: our runners, the programs and scripts of the scenario, and, as `<set>:<name>`, the
+    /// libraries that go onto a device.
     #[serde(default)]
     pub programs: BTreeMap<String, String>,
     /// State of the host that could matter.

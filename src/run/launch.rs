@@ -16,7 +16,7 @@ use thiserror::Error;
 use super::{
     capture::{self, EVENTS, EVENTS_LIMIT, OUTPUT_LIMIT},
     events::Status,
-    logs,
+    logs::{self, Window},
     originals::Originals,
 };
 use crate::{
@@ -96,6 +96,8 @@ pub async fn run<D: Device>(
         }
         Ok(None) => return Ok(None),
         Err(Problem::Launch(failure)) => (Parsed::default(), None, Some(failure)),
+        // Nobody waited for the device any more: it is not known to be lost.
+        Err(Problem::Device(e)) if e.is_lost() && *cancel.borrow() => return Ok(None),
         Err(Problem::Device(e)) if e.disk_full() => return Err(LaunchError::DiskFull(e)),
         Err(Problem::Device(e)) => {
             (lost, own) = (e.is_lost(), true);
@@ -105,7 +107,13 @@ pub async fn run<D: Device>(
     };
     let mut parsed = parsed;
     parsed.warnings.extend(odd(&steps));
-    let findings = log.map_or_else(Vec::new, |text| logged(&text, request, dir, &steps));
+    let findings = match log {
+        Ok(text) => text.map_or_else(Vec::new, |text| logged(&text, request, dir, &steps, &mut parsed.warnings)),
+        Err(e) => {
+            parsed.warnings.push(e.to_string());
+            Vec::new()
+        }
+    };
     parsed.warnings.extend(logs::remarks(&findings));
     let ended = steps.last().and_then(|s| s.done.as_ref()).map(capture::ended).unwrap_or_default();
     let failure = failure.map(|f| on_a_full_disk(logs::attribute(f, &ended, &findings), &steps));
@@ -138,7 +146,7 @@ pub async fn run<D: Device>(
 }
 
 /// What the device's own log says about the launch; the log is kept beside it.
-fn logged(text: &str, request: Request<'_>, dir: &Path, steps: &[StepRecord]) -> Vec<logs::Finding> {
+fn logged(text: &str, request: Request<'_>, dir: &Path, steps: &[StepRecord], warnings: &mut Vec<String>) -> Vec<logs::Finding> {
     let _ = fs::write(dir.join(logs::FILE), text);
     let Some(last) = steps.last() else { return Vec::new() };
     let out = if steps.len() == 1 { dir.to_path_buf() } else { dir.join(&last.name) };
@@ -146,7 +154,20 @@ fn logged(text: &str, request: Request<'_>, dir: &Path, steps: &[StepRecord]) ->
         fs::read_to_string(out.join("child.pid")).ok().and_then(|text| text.split_whitespace().next()?.parse().ok()).into_iter().collect();
     let program = last.argv.first().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
     let window_ns = last.done.as_ref().map(|done| (done.start_ns, done.end_ns));
-    logs::read(text, request.backend.knowledge(), logs::Launched { pids: &pids, program, window_ns })
+    let jump = started(steps).and_then(|start| logs::jump(text, start));
+    if let Some(seconds) = jump {
+        warnings.push(format!(
+            "the device's clock was set by {seconds} s during the launch: which lines of its log are of this launch can't be told; {} has them, and only \
+             the kernel's were read",
+            logs::FILE
+        ));
+    }
+    logs::read(text, request.backend.knowledge(), logs::Launched { pids: &pids, program, window_ns, jumped: jump.is_some() })
+}
+
+/// When the launch's first command was started.
+fn started(steps: &[StepRecord]) -> Option<logs::Start> {
+    steps.iter().find_map(|step| logs::Start::of(step.done.as_ref()?))
 }
 
 /// A program that fails while the agent finds no room for its evidence had none either: it is not to blame, and a resume tries it again.
@@ -175,6 +196,7 @@ fn odd(steps: &[StepRecord]) -> Vec<String> {
         if done.truncated {
             words.push("the middle of the output was not kept: there was too much of it".to_owned());
         }
+        words.extend(done.notes.iter().cloned());
         words.extend(done.write_error.iter().map(|e| format!("evidence is missing: {e}")));
     }
     words
@@ -211,21 +233,21 @@ async fn execute<D: Device>(
     work_name: &str,
     cancel: &Cancel,
     (records, staged): (&mut Vec<StepRecord>, &mut Staged),
-) -> (Result<Option<Left>, Problem>, Option<String>) {
+) -> (Result<Option<Left>, Problem>, Result<Option<String>, DeviceError>) {
     let begun = Instant::now();
     let work = match device.work_folder(work_name).await {
         Ok(work) => work,
-        Err(e) => return (Err(e.into()), None),
+        Err(e) => return (Err(e.into()), Ok(None)),
     };
-    let result = steps(device, request, dir, &work, cancel, (records, staged)).await;
+    let result = self::steps(device, request, dir, &work, cancel, (&mut *records, staged)).await;
     let lost = matches!(&result, Err(Problem::Device(e)) if e.is_lost());
     if lost || *cancel.borrow() {
         device.remove(&work).await;
-        return (result, None);
+        return (result, Ok(None));
     }
-    // A log that can't be had costs the launch nothing.
-    let ((), log) = tokio::join!(device.remove(&work), device.log(begun.elapsed().as_secs() + 2));
-    (result, log.ok().flatten())
+    let window = Window { seconds: begun.elapsed().as_secs() + 2, start: started(records) };
+    let ((), log) = tokio::join!(device.remove(&work), device.log(&window));
+    (result, log)
 }
 
 async fn steps<D: Device>(
@@ -242,7 +264,8 @@ async fn steps<D: Device>(
     stage(device, request, dir, work, &all, staged).await?;
     let single = all.len() == 1;
     let mut left = Left::default();
-    let begun = Instant::now();
+    // By the device's clock: this machine's goes on while bench is stopped, and stands still while it sleeps.
+    let mut spent = Duration::ZERO;
     for step in all {
         let out = if single { dir.to_path_buf() } else { dir.join(&step.name) };
         let argv = capture::argv(&step.invocation, request.launch.installed, work);
@@ -251,7 +274,7 @@ async fn steps<D: Device>(
             &step.invocation,
             request.launch.device,
             (work, &out),
-            remaining(request.timeout, begun.elapsed()),
+            remaining(request.timeout, spent),
             request.rate_hz,
         );
         let done = device.run(&spec, cancel.clone()).await;
@@ -261,6 +284,7 @@ async fn steps<D: Device>(
             return Ok(None);
         }
         let done = done?;
+        spent += Duration::from_nanos(done.end_ns.saturating_sub(done.start_ns));
         let mut files = vec![EVENTS.to_owned()];
         files.extend(step.invocation.outputs.iter().cloned());
         for name in &files {

@@ -5,6 +5,7 @@ mod device;
 mod matrix;
 mod measure;
 mod models;
+mod power;
 mod soak;
 
 use std::{
@@ -77,6 +78,7 @@ pub fn check(
     let verify = cx.verify(file.verify.unwrap_or_default(), &models, quantised);
     let telemetry_rate_hz = cx.telemetry(file.telemetry.unwrap_or_default());
     let soak = cx.soak(file.soak, telemetry_rate_hz > 0.0);
+    let power = cx.power(file.power, device.local, telemetry_rate_hz > 0.0);
     let (matrix, written) = matrix.unzip();
     let scenario = Scenario {
         name: file.name.map(|n| n.value).unwrap_or_default(),
@@ -91,6 +93,7 @@ pub fn check(
         verify,
         telemetry_rate_hz,
         soak,
+        power,
         commands: cx.commands.clone(),
         warnings: Problems::default(),
     };

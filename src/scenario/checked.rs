@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use bench_backend_api::{Axis, Model, Quant, Recipe};
 use serde::{Deserialize, Serialize};
 
-use super::{command::Command, key::Selector, problem::Problems, soak::Soak};
+use super::{command::Command, key::Selector, power::Power, problem::Problems, soak::Soak};
 
 /// A checked scenario. [`super::check_text`] and [`super::load()`] make one; [`Scenario::plan`] turns it into cells.
 #[derive(Debug, Clone)]
@@ -34,6 +34,8 @@ pub struct Scenario {
     pub telemetry_rate_hz: f64,
     /// The soak after the measurement, if there is one.
     pub soak: Option<Soak>,
+    /// What is done about power; absent without `[power]`.
+    pub power: Option<Power>,
     /// Programs of the user.
     pub commands: Vec<Command>,
     /// What is probably not meant as it is written; empty when all is well.

@@ -13,6 +13,7 @@ use super::{
     expand::{self, Applicable},
     filter::Filter,
     order,
+    power::Power,
     soak::Soak,
 };
 
@@ -41,6 +42,9 @@ pub struct Plan {
     /// The soak after the measurement, if there is one.
     #[serde(default)]
     pub soak: Option<Soak>,
+    /// What is done about power; absent without `[power]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<Power>,
     /// Programs of the user.
     #[serde(default)]
     pub commands: Vec<Command>,
@@ -109,6 +113,7 @@ impl Scenario {
             verify: self.verify.clone(),
             telemetry_rate_hz: self.telemetry_rate_hz,
             soak: self.soak.clone(),
+            power: self.power.clone(),
             commands: self.commands.clone(),
             tokenizers: self.models.iter().filter_map(|(name, spec)| Some((name.clone(), spec.tokenizer.clone()?))).collect(),
             cells: cells.collect(),

@@ -2,6 +2,7 @@
 //! messages. Every key is optional here, `#[schemars(required)]` marks the needed ones: the walk reports what is missing, and
 //! the checks then go on with the rest of the file.
 
+mod power;
 mod soak;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use serde::Deserialize;
 
 use super::value::{At, List, QuantWord, Refused, Texts, UnitWord};
 
+pub use power::{Meter, Method as PowerMethod, Power};
 pub use soak::{Keep, Soak, Trip};
 
 /// What a name may be made of: it becomes a part of file names and command lines.
@@ -53,8 +55,8 @@ pub struct File {
     pub require: Option<Refused>,
     /// What the selection prefers. Not carried out by this version.
     pub prefer: Option<Refused>,
-    /// Power measurement. Not carried out by this version.
-    pub power: Option<Refused>,
+    /// Power and energy.
+    pub power: Option<At<Power>>,
     /// State the device has to be in. Not carried out by this version.
     pub environment: Option<Refused>,
     /// Interleaved comparison of two builds. Not carried out by this version.
