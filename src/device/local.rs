@@ -15,7 +15,7 @@ use bench_agent::{
 use bench_backend_api::DeviceFacts;
 use tokio::process::Command;
 
-use super::{Cancel, Content, Device, DeviceError, Placed, facts};
+use super::{Adopted, Cancel, Content, Device, DeviceError, Placed, facts};
 
 /// Name of this machine in tables and folders.
 pub const LOCAL: &str = "local";
@@ -160,6 +160,28 @@ impl Device for Local {
         let mut to = File::create(host).map_err(DeviceError::io(host))?;
         io::copy(&mut file.take(limit), &mut to).map_err(DeviceError::io(host))?;
         Ok(true)
+    }
+
+    async fn rescue(&self, _: &str, _: &Path) -> Result<(), DeviceError> {
+        // The agent writes into the host's folder here.
+        Ok(())
+    }
+
+    async fn adopt(&self, name: &str, host: &Path, cancel: Cancel) -> Result<Option<Adopted>, DeviceError> {
+        let work = self.work.join(name);
+        if !work.is_dir() {
+            return Ok(None);
+        }
+        let agent = || fs::read_to_string(host.join("agent.pid")).ok().and_then(|t| t.parse::<ProcessId>().ok()).filter(ProcessId::is_alive);
+        let mut told = false;
+        while let Some(process) = agent() {
+            if *cancel.borrow() && !std::mem::replace(&mut told, true) {
+                terminate(u32::try_from(process.pid).ok());
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let done = fs::read(host.join("done.json")).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        Ok(Some(Adopted { work: work.to_string_lossy().into_owned(), done }))
     }
 
     async fn remove(&self, folder: &str) {

@@ -12,6 +12,7 @@ mod prompts;
 mod prose;
 mod repetition;
 mod session;
+mod soak;
 
 pub use artifacts::needs_recipes;
 pub use evaluate::{QueryMetrics, RUNTIME_REPORTED, is_composed, launch_figures, launch_metrics, query_metrics, scope};
