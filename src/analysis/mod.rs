@@ -1,7 +1,10 @@
 //! Figures that no tool measured, made of those that were. Pure.
 
 mod compose;
-pub mod soak;
+mod leak;
 pub mod power;
+pub mod series;
+pub mod soak;
 
 pub use compose::{Composed, Refusal, compose};
+pub use leak::{Growth, NoGrowth, growth};
