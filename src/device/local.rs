@@ -172,7 +172,8 @@ impl Device for Local {
         if !work.is_dir() {
             return Ok(None);
         }
-        let agent = || fs::read_to_string(host.join("agent.pid")).ok().and_then(|t| t.parse::<ProcessId>().ok()).filter(ProcessId::is_alive);
+        let agent =
+            || fs::read_to_string(host.join("agent.pid")).ok().and_then(|t| t.parse::<ProcessId>().ok()).filter(ProcessId::is_alive);
         let mut told = false;
         while let Some(process) = agent() {
             if *cancel.borrow() && !std::mem::replace(&mut told, true) {

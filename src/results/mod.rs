@@ -7,6 +7,7 @@ pub mod manifest;
 pub mod npu;
 pub mod portable;
 pub mod schema;
+pub mod soak;
 #[cfg(test)]
 mod spec;
 mod summary;

@@ -21,13 +21,13 @@ use super::{
     soak::{self, Asked},
 };
 use crate::{
-    scenario::SOAK_EVENTS_LIMIT,
     device::{Adopted, Cancel, Content, Device, DeviceError, Placed},
     results::{
         folder::FolderError,
         launches::{Record, Staged, StepRecord},
         schema::FORMAT_VERSION,
     },
+    scenario::SOAK_EVENTS_LIMIT,
 };
 
 /// What ends a run, as opposed to a launch.

@@ -132,8 +132,15 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
     let (journal, torn) = Journal::open(&run)?;
     let before = if resumed { launches::read(&run, &device)? } else { Recorded::default() };
     let recorder = Recorder { journal, console: setup.console, error: Mutex::new(None) };
-    let mut session =
-        Session { setup: &setup, recorder: &recorder, segment: before.segments, unavailable: Vec::new(), interrupted: false, lost: None, unsoakable: BTreeMap::new() };
+    let mut session = Session {
+        setup: &setup,
+        recorder: &recorder,
+        segment: before.segments,
+        unavailable: Vec::new(),
+        interrupted: false,
+        lost: None,
+        unsoakable: BTreeMap::new(),
+    };
     // A run that can't go on here is left as it is. The artifacts are compared when they are ready.
     let known = session.manifest(&BTreeMap::new())?;
     session.unsoakable = session.unsoaked(&before);

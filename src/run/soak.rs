@@ -4,7 +4,9 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use bench_agent::spec::{Spec, Trip, Watch};
-use bench_backend_api::{Backend, Captured, Cell, Checks, Expected, Failure, FailureKind, JOB_FILE, Parsed, Source, StagedFile, Unit, prolonged};
+use bench_backend_api::{
+    Backend, Captured, Cell, Checks, Expected, Failure, FailureKind, JOB_FILE, Parsed, Source, StagedFile, Unit, prolonged,
+};
 
 use super::capture::EVENTS;
 use crate::{
@@ -101,7 +103,14 @@ pub fn verify(backend: &dyn Backend, cell: &Cell, expected: &Expected, parsed: &
 }
 
 /// Windows and figures of a launch. `dir` has what was sampled; `early` says why it ended before its time.
-pub fn figures(asked: &Asked<'_>, cell: &Cell, expected: &Expected, parsed: &Parsed, dir: &Path, early: Option<String>) -> Option<soak::Soak> {
+pub fn figures(
+    asked: &Asked<'_>,
+    cell: &Cell,
+    expected: &Expected,
+    parsed: &Parsed,
+    dir: &Path,
+    early: Option<String>,
+) -> Option<soak::Soak> {
     let read = |name: &str| fs::read_to_string(dir.join(name)).unwrap_or_default();
     let trace = Trace::read(&read("telemetry.csv"));
     let peaks: BTreeMap<String, f64> = soak::peaks(&read("windows.csv"));
