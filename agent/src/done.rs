@@ -193,7 +193,7 @@ impl Footprint {
 /// The tree's memory over the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
-    /// Where the sum of [`Footprint::total_kb`] was highest: a lower bound, at 100 Hz while the program loads and at the sampling rate from then on.
+    /// Where the sum of [`Footprint::total_kb`] was highest: a lower bound, at 50 Hz while the program loads and at the sampling rate from then on.
     pub peak: Footprint,
     /// At ends of phases.
     #[serde(default)]
