@@ -47,8 +47,11 @@ pub struct Done {
     pub samples: u64,
     /// Periods of the fast sources that were missed because an earlier round took too long.
     pub overruns: u64,
-    /// CPU seconds that the agent itself used, all threads.
+    /// CPU seconds that the agent itself used, all threads, and those of its watcher of the thermal service.
     pub agent_cpu_s: f64,
+    /// Of these, what the watcher of Android's thermal service and the processes that it runs used.
+    #[serde(default)]
+    pub watcher_cpu_s: f64,
     /// Every source, sampled or not.
     pub sources: Vec<SourceReport>,
     /// Under which conditions the command was launched.
@@ -92,6 +95,8 @@ pub enum Reason {
     OutputLimit,
     /// The agent got TERM or INT.
     Cancelled,
+    /// A zone was over its limit; the message says which and by how much.
+    ThermalTrip,
     /// It never ran.
     SpawnFailed,
 }
@@ -113,6 +118,22 @@ pub struct ResourceUsage {
     pub voluntary_switches: u64,
     /// Times the CPU was taken away.
     pub involuntary_switches: u64,
+}
+
+impl ResourceUsage {
+    /// What was used after `before`. The largest RSS can't be told apart.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            user_s: (self.user_s - before.user_s).max(0.0),
+            sys_s: (self.sys_s - before.sys_s).max(0.0),
+            max_rss_kb: self.max_rss_kb,
+            minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
+            major_faults: self.major_faults.saturating_sub(before.major_faults),
+            voluntary_switches: self.voluntary_switches.saturating_sub(before.voluntary_switches),
+            involuntary_switches: self.involuntary_switches.saturating_sub(before.involuntary_switches),
+        }
+    }
 }
 
 /// One reading of `smaps_rollup` over the tree.
@@ -222,6 +243,9 @@ pub struct SourceReport {
     /// What was found, in words.
     #[serde(default)]
     pub detail: Option<String>,
+    /// How long its first readings took together, microseconds.
+    #[serde(default)]
+    pub read_us: Option<u64>,
 }
 
 /// Whether a source can be read.

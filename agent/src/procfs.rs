@@ -170,8 +170,21 @@ pub fn is_device_node(path: &[u8]) -> bool {
 
 /// Busy and total ticks of the first line of `/proc/stat`.
 pub fn parse_cpu_total(text: &[u8]) -> Option<(u64, u64)> {
-    let line = text.split(|&b| b == b'\n').next()?.strip_prefix(b"cpu ")?;
-    let ticks: Vec<u64> = std::str::from_utf8(line).ok()?.split_ascii_whitespace().map_while(|word| word.parse().ok()).collect();
+    parse_cpu_ticks(text.split(|&b| b == b'\n').next()?.strip_prefix(b"cpu ")?)
+}
+
+/// Number, busy and total ticks of every CPU that `/proc/stat` tells of (those that are online).
+pub fn parse_cpus(text: &[u8]) -> impl Iterator<Item = (u32, (u64, u64))> + '_ {
+    text.split(|&b| b == b'\n').filter_map(|line| {
+        let rest = line.strip_prefix(b"cpu")?;
+        let space = rest.iter().position(|&b| b == b' ')?;
+        let number = std::str::from_utf8(&rest[..space]).ok()?.parse().ok()?;
+        Some((number, parse_cpu_ticks(&rest[space..])?))
+    })
+}
+
+fn parse_cpu_ticks(fields: &[u8]) -> Option<(u64, u64)> {
+    let ticks: Vec<u64> = std::str::from_utf8(fields).ok()?.split_ascii_whitespace().map_while(|word| word.parse().ok()).collect();
     // user nice system idle iowait irq softirq steal; guest times that follow are part of user already.
     let total: u64 = ticks.iter().take(8).fold(0, |sum, &t| sum.saturating_add(t));
     let idle = ticks.get(3)?.saturating_add(ticks.get(4).copied().unwrap_or(0));
@@ -280,5 +293,7 @@ mod tests {
         let text = b"cpu  100 5 20 800 30 1 2 3 50 0\ncpu0 1 2 3\n";
         assert_eq!(parse_cpu_total(text), Some((131, 961)));
         assert_eq!(parse_cpu_total(b"intr 5"), None);
+        let text = b"cpu  9 9 9 9\ncpu0 100 5 20 800 30 1 2 3 50 0\ncpu12 1 1 1 7\ncpux 1 2 3 4\ncpu3 1 2 3\nintr 5 cpu4 1 1 1 1\n";
+        assert_eq!(parse_cpus(text).collect::<Vec<_>>(), [(0, (131, 961)), (12, (3, 10))]);
     }
 }

@@ -2,6 +2,9 @@
 
 mod compose;
 mod leak;
+pub mod phases;
+pub mod power;
+pub mod series;
 
 pub use compose::{Composed, Refusal, compose};
 pub use leak::{Growth, NoGrowth, growth};

@@ -10,6 +10,7 @@ use super::{
     folder::{FolderError, launch_dir, write_whole},
     journal,
     schema::FORMAT_VERSION,
+    start::Start,
 };
 use crate::run::events::{Event, Status};
 
@@ -50,6 +51,9 @@ pub struct Record {
     /// Requests made to the device; 0 on this machine.
     #[serde(default)]
     pub round_trips: u64,
+    /// The state in which it began.
+    #[serde(default)]
+    pub start: Start,
 }
 
 /// Bytes of the files that a launch had in its work folder, by what they are.

@@ -9,10 +9,12 @@ mod launch;
 pub mod logs;
 mod memory;
 mod originals;
+mod pins;
 mod prompts;
 mod prose;
 mod repetition;
 mod session;
+mod settle;
 
 pub use artifacts::needs_recipes;
 pub use evaluate::{LaunchMetrics, QueryMetrics, RUNTIME_REPORTED, is_composed, launch_figures, launch_metrics, query_metrics, scope};

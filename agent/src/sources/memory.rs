@@ -400,7 +400,8 @@ mod tests {
         shared.point("load_end");
         shared.resident(2, &split(120, 10, 0));
         shared.buffers(Buffers { bytes: 0, count: 0, unread: Some(Unread { errno: Some(13), what: "/proc/PID/fdinfo" }) });
-        let report = |name: &str| SourceReport { name: name.to_owned(), state: SourceState::Available, errno: None, detail: None };
+        let report =
+            |name: &str| SourceReport { name: name.to_owned(), state: SourceState::Available, errno: None, detail: None, read_us: None };
         let mut reports = [report("process"), report("dmabuf")];
         let memory = shared.evidence(&mut reports).unwrap();
         assert_eq!((memory.peak.total_kb(), memory.peak.dmabuf_kb, memory.dmabuf_max_kb), (130, None, None));

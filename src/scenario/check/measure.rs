@@ -76,7 +76,7 @@ impl Context<'_> {
     }
 
     /// `2%` as 0.02.
-    fn percentage(&mut self, at: &At<String>) -> Option<f64> {
+    pub(super) fn percentage(&mut self, at: &At<String>) -> Option<f64> {
         let share = at.value.trim().strip_suffix('%').and_then(|n| n.trim_end().parse::<f64>().ok()).map(|n| n / 100.0);
         let good = share.filter(|s| *s > 0.0 && *s < 1.0);
         if good.is_none() {
@@ -90,7 +90,7 @@ impl Context<'_> {
     }
 
     /// A duration of at least a second.
-    fn duration(&mut self, key: &str, at: &At<String>) -> Option<Duration> {
+    pub(super) fn duration(&mut self, key: &str, at: &At<String>) -> Option<Duration> {
         match humantime::parse_duration(&at.value) {
             Ok(d) if d < Duration::from_secs(1) => {
                 self.out.error(at.span(), format!("`{key}` is shorter than a second"), "nothing could be measured in it".to_owned());

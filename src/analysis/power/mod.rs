@@ -1,0 +1,28 @@
+//! Power and energy (rules R15, R17; telemetry.md section 5; metrics.md "Power / energy"). Pure functions over raw readings.
+//!
+//! What a battery gives is the draw of the whole device, never of its NPU. Nothing here repairs a doubtful reading: a figure that the readings
+//! can't carry is refused, in words ([`Refusal`]).
+
+mod baseline;
+mod battery;
+mod integral;
+mod launch;
+mod meter;
+mod method;
+mod phases;
+mod refusal;
+mod telemetry;
+mod units;
+
+#[cfg(test)]
+mod tests;
+
+pub use baseline::{Baseline, SHORTEST_BASELINE_S, baseline};
+pub use integral::{Energy, Point, integrate};
+pub use launch::{LOOP_SHARE, LaunchPower, Load, METRICS, launch};
+pub use meter::{Alignment, MeterError, align, read as read_meter};
+pub use method::{Asked, Measured, Meter, Method, Window, shortest_window_s};
+pub use phases::{Fit, FitError, least_squares};
+pub use refusal::Refusal;
+pub use telemetry::{Supply, Telemetry};
+pub use units::{CurrentUnit, VoltageUnit};

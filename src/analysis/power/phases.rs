@@ -1,0 +1,123 @@
+//! Joules of a prompt token and of a generated token from cells that mix both: a regression over (N_in, N_out) (rule R15).
+
+use thiserror::Error;
+
+/// Least-squares coefficients with their 95 % intervals.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fit {
+    /// The coefficients, in the order of the columns.
+    pub coefficients: Vec<f64>,
+    /// Standard error of each.
+    pub errors: Vec<f64>,
+    /// Ends of the 95 % interval of each (Student's t).
+    pub intervals: Vec<(f64, f64)>,
+    /// Observations less columns.
+    pub degrees: usize,
+}
+
+/// Why nothing is fitted.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum FitError {
+    /// Not more observations than columns: the intervals would be nothing.
+    #[error("{observations} observations for {columns} coefficients: measure more cells or launches")]
+    TooFew {
+        /// Rows.
+        observations: usize,
+        /// Columns.
+        columns: usize,
+    },
+    /// The columns say the same thing.
+    #[error("prompt and generated tokens rise together in these cells (condition {condition:.0}): vary them independently")]
+    Degenerate {
+        /// Condition number of the scaled design.
+        condition: f64,
+    },
+    /// A value that is no number, or rows of different lengths.
+    #[error("a value of the design is no number")]
+    NotFinite,
+}
+
+/// A design in which one column is nearly a multiple of the others turns noise into coefficients.
+const MOST_CONDITION: f64 = 30.0;
+
+/// Ordinary least squares of `y` on the columns of `rows`, without an intercept unless a column is 1: normal equations over columns scaled to
+/// length 1 (Belsley, Kuh, Welsch 1980: a condition number over 30 is harmful collinearity).
+///
+/// # Errors
+/// Too few observations, a degenerate design, values that are no numbers.
+pub fn least_squares(rows: &[Vec<f64>], y: &[f64]) -> Result<Fit, FitError> {
+    let k = rows.first().map_or(0, Vec::len);
+    let n = rows.len();
+    if n <= k || k == 0 || y.len() != n {
+        return Err(FitError::TooFew { observations: n, columns: k });
+    }
+    if rows.iter().any(|r| r.len() != k || r.iter().any(|v| !v.is_finite())) || y.iter().any(|v| !v.is_finite()) {
+        return Err(FitError::NotFinite);
+    }
+    let lengths: Vec<f64> = (0..k).map(|j| rows.iter().map(|r| r[j] * r[j]).sum::<f64>().sqrt()).collect();
+    if lengths.contains(&0.0) {
+        return Err(FitError::Degenerate { condition: f64::INFINITY });
+    }
+    let x = |i: usize, j: usize| rows[i][j] / lengths[j];
+    let mut gram: Vec<Vec<f64>> = (0..k).map(|a| (0..k).map(|b| (0..n).map(|i| x(i, a) * x(i, b)).sum()).collect()).collect();
+    let inverse = invert(&mut gram.clone()).ok_or(FitError::Degenerate { condition: f64::INFINITY })?;
+    // Frobenius norms bound the spectral ones: the square root of their product is at least the condition of the design.
+    let norm = |m: &[Vec<f64>]| m.iter().flatten().map(|v| v * v).sum::<f64>().sqrt();
+    let condition = (norm(&gram) * norm(&inverse)).sqrt();
+    if condition > MOST_CONDITION {
+        return Err(FitError::Degenerate { condition });
+    }
+    gram.clear();
+    let moments: Vec<f64> = (0..k).map(|j| (0..n).map(|i| x(i, j) * y[i]).sum()).collect();
+    let scaled: Vec<f64> = (0..k).map(|a| (0..k).map(|b| inverse[a][b] * moments[b]).sum()).collect();
+    let residual = |i: usize| y[i] - (0..k).map(|j| x(i, j) * scaled[j]).sum::<f64>();
+    let degrees = n - k;
+    let variance = (0..n).map(|i| residual(i).powi(2)).sum::<f64>() / degrees as f64;
+    let coefficients: Vec<f64> = (0..k).map(|j| scaled[j] / lengths[j]).collect();
+    let errors: Vec<f64> = (0..k).map(|j| (variance * inverse[j][j]).sqrt() / lengths[j]).collect();
+    let t = student(degrees);
+    let intervals = coefficients.iter().zip(&errors).map(|(c, e)| (c - t * e, c + t * e)).collect();
+    Ok(Fit { coefficients, errors, intervals, degrees })
+}
+
+/// Gauss and Jordan with pivots.
+fn invert(m: &mut [Vec<f64>]) -> Option<Vec<Vec<f64>>> {
+    let k = m.len();
+    let mut inverse: Vec<Vec<f64>> = (0..k).map(|i| (0..k).map(|j| f64::from(u8::from(i == j))).collect()).collect();
+    for c in 0..k {
+        let pivot = (c..k).max_by(|a, b| m[*a][c].abs().total_cmp(&m[*b][c].abs()))?;
+        if m[pivot][c].abs() < 1e-14 {
+            return None;
+        }
+        m.swap(c, pivot);
+        inverse.swap(c, pivot);
+        let scale = m[c][c];
+        for j in 0..k {
+            m[c][j] /= scale;
+            inverse[c][j] /= scale;
+        }
+        for r in (0..k).filter(|r| *r != c) {
+            let factor = m[r][c];
+            for j in 0..k {
+                m[r][j] -= factor * m[c][j];
+                inverse[r][j] -= factor * inverse[c][j];
+            }
+        }
+    }
+    Some(inverse)
+}
+
+/// 97.5 % quantile of Student's t, from any statistics textbook's table; between its rows the larger one.
+fn student(degrees: usize) -> f64 {
+    const TABLE: [f64; 30] = [
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101,
+        2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+    ];
+    match degrees {
+        0 => f64::INFINITY,
+        d @ 1..=30 => TABLE[d - 1],
+        31..=60 => 2.042,
+        61..=120 => 2.000,
+        _ => 1.980,
+    }
+}
