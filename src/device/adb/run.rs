@@ -31,10 +31,11 @@ const ALIVE: Duration = Duration::from_secs(2);
 pub(super) const LEAVING: Duration = Duration::from_secs(10);
 /// The evidence and how much of each file is taken. What the agent bounds itself has room to spare; telemetry of an hour at 10 Hz has some
 /// 200 MB. `done.json` is last.
-const EVIDENCE: [(&str, u64); 6] = [
+const EVIDENCE: [(&str, u64); 7] = [
     ("stdout.txt", 128 << 20),
     ("stderr.txt", 128 << 20),
     ("telemetry.csv", 512 << 20),
+    ("windows.csv", 512 << 20),
     ("agent.pid", 4 << 10),
     ("child.pid", 4 << 10),
     (DONE, 16 << 20),
