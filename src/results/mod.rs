@@ -5,9 +5,11 @@ pub mod journal;
 pub mod launches;
 pub mod manifest;
 pub mod npu;
+pub mod pinned;
 pub mod portable;
 pub mod schema;
 #[cfg(test)]
 mod spec;
+pub mod start;
 mod summary;
 pub mod tables;

@@ -9,10 +9,11 @@ use super::{
     launches::{Record, Recorded, Staged},
     manifest::Manifest,
     schema::{FORMAT_VERSION, METRICS},
-    tables::Row,
+    start::Settled,
+    tables::{Measured, Row},
 };
 use crate::{
-    run::{QueryMetrics, RUNTIME_REPORTED, events::Status, is_composed, launch_figures, launch_metrics, query_metrics, scope, worst},
+    run::{QueryMetrics, RUNTIME_REPORTED, events::Status, is_composed, launch_figures, query_metrics, scope, worst},
     scenario::{Plan, PlannedCell},
     stats::{self, Summary},
 };
@@ -21,7 +22,7 @@ use crate::{
 pub const COMPOSED: &str = "composed";
 
 /// The row of one cell.
-pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &Recorded) -> (Row, Status) {
+pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &Recorded, measured: &Measured) -> (Row, Status) {
     let mut row = Row::default();
     let cell = &planned.cell;
     row.set("format_version", FORMAT_VERSION).set("run", &manifest.run).set("device", &manifest.device.name);
@@ -65,6 +66,7 @@ pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &R
         row.set("reason", skipped.map_or("not measured before the run ended", |(_, why)| why.as_str()));
     }
     row.maybe("stop", recorded.stops.iter().find(|(id, _)| *id == planned.id).map(|(_, stop)| stop));
+    surroundings(&mut row, plan, &good);
     checks(&mut row, &all);
     if let Some(record) = all.first() {
         told(&mut row, planned, &record.parsed.notes);
@@ -84,9 +86,17 @@ pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &R
         row.number("runtime_mb", mb(runtime)).number("model_mb", mb(model)).number("tokenizer_mb", mb(tokenizer));
     }
     if status == Status::Ok {
-        metrics(&mut row, &good, planned, plan);
+        metrics(&mut row, &good, planned, plan, measured);
     }
     (row, status)
+}
+
+/// What was around the device, and in which state the launches that count began.
+fn surroundings(row: &mut Row, plan: &Plan, good: &[&Record]) {
+    let unsettled = good.iter().filter(|r| r.start.settle == Settled::Marked).count();
+    row.maybe("unsettled", plan.settle.as_ref().map(|_| unsettled));
+    let around = &plan.environment;
+    row.number("ambient_c", around.ambient_c).maybe("supply", around.supply.as_ref()).maybe("case", around.case.as_ref());
 }
 
 fn facts(row: &mut Row, planned: &PlannedCell, manifest: &Manifest) {
@@ -156,13 +166,14 @@ fn pick(metric: &str) -> Option<Pick> {
     })
 }
 
-fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan) {
+fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, measured: &Measured) {
     let (warmup, workload) = (plan.measure.warmup, planned.cell.workload);
     let figures: Vec<QueryMetrics> = good.iter().map(|r| launch_figures(&r.parsed, workload, warmup)).collect();
     let composed = figures.iter().any(|f| f.composed.is_some());
     // The first launch after staging pays page cache and graph set-up: its load is kept apart (design 2b.8). Every segment begins
     // with one, maybe after a reboot.
-    let load = |r: &Record| launch_metrics(&r.parsed, std::iter::empty()).load_ms;
+    let of = |r: &Record| measured.get(&(r.cell.clone(), r.pass, r.launch));
+    let load = |r: &Record| of(r).and_then(|m| m.load_ms);
     let mut segments = BTreeSet::new();
     let later: Vec<&Record> = good.iter().copied().filter(|r| !segments.insert(r.segment)).collect();
     row.number("first_launch_load_ms", good.first().and_then(|r| load(r)));
@@ -175,12 +186,17 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan) 
             None if composed => Vec::new(),
             None => {
                 let records = if metric.name == "load_ms" { &later } else { good };
-                records.iter().filter_map(|r| launch_metric(r, metric.name)).collect()
+                records.iter().filter_map(|r| of(r)?.get(metric.name)).collect()
             }
         };
         let Some(summary) = Summary::of(&values) else {
             let only_first = metric.name == "load_ms" && !composed && later.is_empty() && good.iter().any(|r| load(r).is_some());
-            let why = if only_first { "only the first launch after staging".to_owned() } else { why_absent(metric.name, &figures) };
+            let told = || good.iter().filter_map(|r| of(r)).flat_map(|m| &m.memory.absent).find(|(name, _)| *name == metric.name);
+            let why = if only_first {
+                "only the first launch after staging".to_owned()
+            } else {
+                told().filter(|_| !composed).map_or_else(|| why_absent(metric.name, &figures), |(_, why)| why.clone())
+            };
             absent.push(format!("{}={why}", metric.name));
             continue;
         };
@@ -189,6 +205,10 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan) 
         if metric.name == "decode_tok_s" {
             row.set("stability", stats::stability(&values).word());
         }
+    }
+    if !composed {
+        let methods: BTreeSet<&str> = good.iter().filter_map(|r| of(r)?.memory.method.as_deref()).collect();
+        row.maybe("peak_mem_method", if methods.len() > 1 { Some("mixed") } else { methods.first().copied() });
     }
     row.maybe("n_small", small.then_some(1)).set("absent", absent.join(";"));
     for (column, pick) in [
@@ -202,17 +222,6 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan) 
     let firsts: Vec<f64> =
         good.iter().filter_map(|r| r.parsed.queries.iter().find(|q| q.query == 0)).filter_map(|q| query_metrics(q).ttft_ms).collect();
     row.number("first_query_ttft_ms", stats::median(&firsts));
-}
-
-fn launch_metric(record: &Record, name: &str) -> Option<f64> {
-    let m = launch_metrics(&record.parsed, record.steps.iter().filter_map(|s| s.done.as_ref()));
-    match name {
-        "load_ms" => m.load_ms,
-        "peak_mem_mb" => m.peak_mem_mb,
-        "vm_hwm_mb" => m.vm_hwm_mb,
-        "cpu_s" => m.cpu_s,
-        _ => None,
-    }
 }
 
 fn why_absent(metric: &str, figures: &[QueryMetrics]) -> String {

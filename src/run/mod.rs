@@ -7,13 +7,17 @@ pub mod events;
 mod exact;
 mod launch;
 pub mod logs;
+mod memory;
 mod originals;
+mod pins;
 mod prompts;
 mod prose;
 mod repetition;
 mod session;
+mod settle;
 
 pub use artifacts::needs_recipes;
-pub use evaluate::{QueryMetrics, RUNTIME_REPORTED, is_composed, launch_figures, launch_metrics, query_metrics, scope};
+pub use evaluate::{LaunchMetrics, QueryMetrics, RUNTIME_REPORTED, is_composed, launch_figures, launch_metrics, query_metrics, scope};
 pub use launch::worst;
+pub use memory::{FIGURES as MEMORY_FIGURES, Trace};
 pub use session::{Outcome, RunError, Setup, run};
