@@ -42,6 +42,8 @@ mod trip;
 pub mod watcher;
 
 #[cfg(target_os = "linux")]
+pub use clock::monotonic_ns as now_ns;
+#[cfg(target_os = "linux")]
 pub use sources::{probe, sample};
 #[cfg(target_os = "linux")]
 pub use supervise::{AgentError, run};

@@ -1,8 +1,8 @@
-//! `bench-agent run SPEC.json`, `bench-agent probe`, `bench-agent sample`, `bench-agent --version`.
+//! `bench-agent run SPEC.json`, `bench-agent probe`, `bench-agent sample`, `bench-agent clock`, `bench-agent --version`.
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: bench-agent run SPEC.json | probe | sample | --version";
+const USAGE: &str = "usage: bench-agent run SPEC.json | probe | sample | clock | --version";
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
@@ -12,6 +12,7 @@ fn main() -> ExitCode {
         ["--help" | "-h"] => say(USAGE),
         ["probe"] => probe(),
         ["sample"] => sample(),
+        ["clock"] => clock(),
         // How the agent starts its watcher; not for people.
         ["watch-thermalservice"] => watch(false),
         ["watch-thermalservice", "detach"] => watch(true),
@@ -52,6 +53,12 @@ fn sample() -> ExitCode {
     }
 }
 
+/// What time it is, for whoever compares clocks: `CLOCK_MONOTONIC` in ns.
+#[cfg(target_os = "linux")]
+fn clock() -> ExitCode {
+    say(&bench_agent::now_ns().to_string())
+}
+
 #[cfg(target_os = "linux")]
 fn watch(detach: bool) -> ExitCode {
     use bench_agent::watcher;
@@ -81,6 +88,11 @@ fn probe() -> ExitCode {
 
 #[cfg(not(target_os = "linux"))]
 fn sample() -> ExitCode {
+    probe()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn clock() -> ExitCode {
     probe()
 }
 

@@ -323,6 +323,10 @@ fn finish(args: &Args, folder: &Folder, console: &Console, result: Result<Outcom
         let message = format!("the device was lost: {words}\neverything measured before is kept; when it is back, `{resume}`");
         return Err(Failed { code: Code::Unavailable, message }.into());
     }
+    if let Some(words) = outcome.aborted {
+        let message = format!("the device is not as [settle] asks: {words}\neverything measured before is kept; go on with `{resume}`");
+        return Err(Failed { code: Code::Unavailable, message }.into());
+    }
     let tried = outcome.ok + outcome.failed + outcome.unverified;
     if tried == 0 || (args.strict && !outcome.unavailable.is_empty()) {
         let reasons = outcome.unavailable.join("\n");

@@ -10,6 +10,7 @@ use super::{
     folder::{FolderError, launch_dir, write_whole},
     journal,
     schema::FORMAT_VERSION,
+    start::Start,
 };
 use crate::{
     analysis::soak::Soak,
@@ -53,6 +54,9 @@ pub struct Record {
     /// Requests made to the device; 0 on this machine.
     #[serde(default)]
     pub round_trips: u64,
+    /// The state in which it began.
+    #[serde(default)]
+    pub start: Start,
     /// Windows and figures of a soak; its single queries and tokens are in `events.jsonl` alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soak: Option<Soak>,

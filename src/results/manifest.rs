@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     folder::{FolderError, write_whole},
+    pinned::Pinned,
     schema::FORMAT_VERSION,
 };
+use crate::{device::DeviceClock, scenario::Environment};
 
 /// The manifest of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,6 +42,15 @@ pub struct Manifest {
     /// libraries that go onto a device.
     #[serde(default)]
     pub programs: BTreeMap<String, String>,
+    /// What is around the device, as the scenario says.
+    #[serde(default)]
+    pub environment: Environment,
+    /// What was set on the device for the time of the last segment.
+    #[serde(default)]
+    pub pins: Vec<Pinned>,
+    /// The device's clock against this machine's; absent where the agent did not tell.
+    #[serde(default)]
+    pub device_clock: Option<DeviceClock>,
     /// State of the host that could matter.
     pub host: BTreeMap<String, String>,
     /// Seed of the order.

@@ -5,10 +5,13 @@ pub mod journal;
 pub mod launches;
 pub mod manifest;
 pub mod npu;
+pub mod pinned;
 pub mod portable;
+pub mod power;
 pub mod schema;
 pub mod soak;
 #[cfg(test)]
 mod spec;
+pub mod start;
 mod summary;
 pub mod tables;

@@ -18,11 +18,15 @@ use super::{
     manifest::Manifest,
     npu::Npu,
     portable::Portable,
+    power::RunPower,
     schema::{self, FORMAT_VERSION, METRIC_ENDS, METRICS, Table},
     soak,
+    start::Start,
     summary::{self, COMPOSED},
 };
 use crate::{
+    analysis::power::METRICS as METRICS_OF_POWER,
+    device::zones::Domain,
     run::{
         LaunchMetrics, MEMORY_FIGURES, QueryMetrics, RUNTIME_REPORTED, Trace, events::Status, is_composed, launch_figures, launch_metrics,
         query_metrics, scope,
@@ -50,6 +54,14 @@ impl Row {
     /// Sets a number if there is one, rounded to what a measurement can mean (6 significant digits).
     pub fn number(&mut self, column: &'static str, value: Option<f64>) -> &mut Self {
         self.maybe(column, value.filter(|v| v.is_finite()).map(significant))
+    }
+    /// Sets the columns of a metric that is estimated over several cells, with its 95 % interval.
+    pub fn estimate(&mut self, metric: &str, value: f64, (lo, hi): (f64, f64), n: usize) -> &mut Self {
+        for (end, value) in [("", value), ("_lo", lo), ("_hi", hi), ("_coverage", 0.95)] {
+            self.0.insert(format!("{metric}{end}"), significant(value));
+        }
+        self.0.insert(format!("{metric}_n"), n.to_string());
+        self
     }
     /// Sets the columns of a metric. One value has no interval.
     pub fn summary(&mut self, metric: &str, s: &Summary) -> &mut Self {
@@ -156,7 +168,8 @@ pub fn write(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
 
 fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, Vec<(String, Status)>), FolderError> {
     let recorded = launches::read(run, &manifest.device.name)?;
-    let context = Context { plan, manifest };
+    let power = RunPower::read(run, plan, &manifest.device.name, &recorded);
+    let context = Context { plan, manifest, power: &power };
     let npu = Npu::of(plan, manifest, &recorded);
     let mut samples = Writer::new(run, &schema::SAMPLES)?;
     let mut launch_table = Writer::new(run, &schema::LAUNCHES)?;
@@ -203,7 +216,7 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     let mut statuses = Vec::new();
     let ranks = soak::ranks(plan, manifest, &recorded);
     for cell in &plan.cells {
-        let (mut row, status) = summary::row(cell, plan, manifest, &recorded, &metrics);
+        let (mut row, status) = summary::row(cell, plan, manifest, &recorded, (&metrics, &power));
         if status == Status::Ok {
             npu.cell(&cell.id, &recorded, &mut row);
         }
@@ -218,9 +231,24 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
 /// The metrics of every launch, by cell, pass and number.
 pub type Measured = BTreeMap<(String, Pass, u32), LaunchMetrics>;
 
+/// The columns of how a launch began.
+fn begun(row: &mut Row, start: &Start) {
+    row.set("settle", start.settle.as_str()).number("settle_s", start.settle_s).set("settle_lacks", start.lacks.join(";"));
+    for (domain, column) in
+        [(Domain::Skin, "start_skin_c"), (Domain::Npu, "start_npu_c"), (Domain::Cpu, "start_cpu_c"), (Domain::Battery, "start_battery_c")]
+    {
+        row.number(column, start.domains.get(&domain).copied());
+    }
+    row.number("start_battery_pct", start.battery_pct).maybe("start_charging", start.charging.map(u8::from));
+    row.set("pins", &start.pins).maybe("start_screen", start.screen.map(|on| if on { "on" } else { "off" }));
+    let users = start.contended_by.as_ref().map(|all| if all.is_empty() { "nobody".to_owned() } else { all.join(";") });
+    row.maybe("contended_by", users);
+}
+
 struct Context<'a> {
     plan: &'a Plan,
     manifest: &'a Manifest,
+    power: &'a RunPower,
 }
 
 impl Context<'_> {
@@ -312,8 +340,22 @@ impl Context<'_> {
         // Rule R17: boot time runs on while the machine sleeps, monotonic time does not.
         let slept = done().any(|d| (d.boottime_minus_monotonic_ns[1] - d.boottime_minus_monotonic_ns[0]).abs() > 100_000_000);
         row.maybe("suspended", slept.then_some(1)).maybe("runtime_version", record.parsed.notes.get("runtime_version"));
+        begun(&mut row, &record.start);
         row.set("warnings", record.parsed.warnings.join(";"));
+        self.power(record, &mut row);
         row
+    }
+
+    fn power(&self, record: &Record, row: &mut Row) {
+        let Some(p) = self.power.of(record) else { return };
+        for metric in METRICS_OF_POWER {
+            row.number(metric, p.get(metric));
+        }
+        row.number("prefill_power_peak_w", p.prefill_w.map(|w| w.1)).number("decode_power_peak_w", p.decode_w.map(|w| w.1));
+        row.number("energy_error_j", p.error_j).number("baseline_w", p.baseline_w).number("power_update_hz", p.update_hz);
+        row.maybe("power_method", p.method.as_ref()).maybe("power_unit_inferred", p.unit.as_ref());
+        row.maybe("charge_state", p.charge_state.as_ref()).maybe("battery_pct_method", p.percent_method);
+        row.also_absent(&p.absent);
     }
 
     fn tokens(&self, record: &Record, query: &Query) -> Vec<Row> {

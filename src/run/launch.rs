@@ -18,6 +18,7 @@ use super::{
     events::Status,
     logs::{self, Window},
     originals::Originals,
+    settle,
     soak::{self, Asked},
 };
 use crate::{
@@ -26,6 +27,7 @@ use crate::{
         folder::FolderError,
         launches::{Record, Staged, StepRecord},
         schema::FORMAT_VERSION,
+        start::Start,
     },
     scenario::SOAK_EVENTS_LIMIT,
 };
@@ -62,6 +64,10 @@ pub struct Request<'a> {
     pub timeout: Duration,
     /// Rate of the agent's fast sources.
     pub rate_hz: f64,
+    /// What is known of its start before it starts.
+    pub start: &'a Start,
+    /// Android's task profile for the measured programs.
+    pub task_profile: Option<&'a str>,
     /// It goes on for long.
     pub soak: Option<Asked<'a>>,
 }
@@ -170,6 +176,7 @@ fn record<D: Device>(device: &D, request: Request<'_>, dir: &Path, cancel: &Canc
         f.hint = if own { f.hint } else { request.backend.explain(&f, &request.launch).or(f.hint) };
         f
     });
+    let start = began(request, dir, &steps);
     let status = match &failure {
         None => Status::Ok,
         Some(f) if f.kind == FailureKind::Verify => Status::Unverified,
@@ -197,12 +204,30 @@ fn record<D: Device>(device: &D, request: Request<'_>, dir: &Path, cancel: &Canc
         staged,
         lmkd_kills,
         round_trips: device.round_trips() - trips,
+        start,
         soak: soaked,
     };
     if !(lost && request.soak.is_some()) {
         record.save(dir)?;
     }
     Ok(Some(Launched { record, lost }))
+}
+
+/// How the launch began: what was seen before its block, and its own first readings.
+fn began(request: Request<'_>, dir: &Path, steps: &[StepRecord]) -> Start {
+    let first = match steps {
+        [first, _, ..] => dir.join(&first.name),
+        _ => dir.to_path_buf(),
+    };
+    let soc = request.launch.device.soc.as_deref().unwrap_or_default();
+    let state = settle::at_start(&first.join("telemetry.csv"), soc);
+    let before = request.start.clone();
+    Start {
+        domains: state.domains,
+        battery_pct: state.battery_pct.or(before.battery_pct),
+        charging: state.charging.or(before.charging),
+        ..before
+    }
 }
 
 /// What the device's own log says about the launch; the log is kept beside it.
@@ -212,7 +237,7 @@ fn logged(text: &str, request: Request<'_>, dir: &Path, steps: &[StepRecord], wa
     let out = if steps.len() == 1 { dir.to_path_buf() } else { dir.join(&last.name) };
     let pids: Vec<i32> =
         fs::read_to_string(out.join("child.pid")).ok().and_then(|text| text.split_whitespace().next()?.parse().ok()).into_iter().collect();
-    let program = last.argv.first().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+    let program = capture::program(&last.argv).rsplit('/').next().unwrap_or_default();
     let window_ns = last.done.as_ref().map(|done| (done.start_ns, done.end_ns));
     let jump = started(steps).and_then(|start| logs::jump(text, start));
     if let Some(seconds) = jump {
@@ -335,6 +360,7 @@ async fn steps<D: Device>(
     for step in all {
         let out = if single { dir.to_path_buf() } else { dir.join(&step.name) };
         let argv = capture::argv(&step.invocation, request.launch.installed, work);
+        let argv = request.task_profile.map_or(argv.clone(), |profile| capture::profiled(profile, request.launch.device, argv));
         let spec = capture::spec(
             argv.clone(),
             &step.invocation,
@@ -373,6 +399,9 @@ async fn steps<D: Device>(
             Err(e) => return Err(e.into()),
         };
         spent += Duration::from_nanos(done.end_ns.saturating_sub(done.start_ns));
+        if request.task_profile.is_some() {
+            left.excused.extend(profile_refused(device, work, &out).await?);
+        }
         fetched(device, request, work, &out, &files).await?;
         left.excused.extend(capture::cut(&out, &files));
         let mut captured = capture::captured(&out, &files, &done);
@@ -392,6 +421,16 @@ async fn steps<D: Device>(
         Some(words) => Err(Problem::Launch(Failure { kind: FailureKind::Model, message: words, hint: Some(WROTE.to_owned()) })),
         None => Ok(Some(left)),
     }
+}
+
+/// What Android said to the task profile, if it did not take it.
+async fn profile_refused<D: Device>(device: &D, work: &str, out: &Path) -> Result<Option<String>, DeviceError> {
+    let file = out.join(capture::TASK_PROFILE);
+    let there = device.fetch(work, capture::TASK_PROFILE, &file, 4096).await?;
+    let said = if there { fs::read_to_string(&file).unwrap_or_default() } else { String::new() };
+    // AOSP settaskprofile's words.
+    let taken = said.contains("is applied successfully");
+    Ok((!taken).then(|| format!("the task profile was not applied: {}", said.split_whitespace().collect::<Vec<_>>().join(" "))))
 }
 
 /// Fetches what a step left in its work folder.

@@ -9,10 +9,12 @@ mod launch;
 pub mod logs;
 mod memory;
 mod originals;
+mod pins;
 mod prompts;
 mod prose;
 mod repetition;
 mod session;
+mod settle;
 mod soak;
 
 pub use artifacts::needs_recipes;

@@ -95,7 +95,8 @@ file devices/soc0/soc_id 557
 file devices/soc0/revision 2.0
 # Readable for everybody and writable for nobody but init, as the kernel's are.
 chmod -R go-w sys
-mkdir -p data/misc/logd
+mkdir -p data/misc/logd data/misc/settings
+chmod 777 data/misc/settings
 : > data/misc/logd/log
 echo 0 > data/misc/clock
 # -c empties it.

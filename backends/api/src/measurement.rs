@@ -15,7 +15,7 @@ words! {
 impl FailureKind {
     /// The surroundings failed: it says nothing about the cell, and `--resume` tries again.
     pub const fn is_surroundings(self) -> bool {
-        matches!(self, Self::Infra | Self::Device)
+        matches!(self, Self::Infra | Self::Device | Self::Thermal)
     }
 }
 

@@ -23,14 +23,17 @@ use super::{
     lock::{self, Held},
     remote::{Patience, Remote},
     run,
-    shell::{Limits, quote},
+    shell::{Limits, line, quote},
     stage::{Cleaned, Store, StoreFile},
     sync::Over,
 };
 use crate::{
-    device::{Adopted, Cancel, Content, Device, DeviceError, Identified, Placed},
+    device::{Adopted, Answer, Cancel, Content, Device, DeviceError, Identified, Placed, ask, keep::Keep},
     run::logs::{self, Window},
 };
+
+/// The guard of what is pinned does not act sooner, however impatient the user is.
+const LEAST_KEPT: Duration = Duration::from_secs(20);
 
 /// An attempt that sent more bytes than this was a transfer; questions have a few hundred.
 const PROGRESS: u64 = 1 << 20;
@@ -206,6 +209,7 @@ impl Adb {
     /// whoever holds the lock.
     pub async fn clean(&self) -> Result<Cleaned, AdbError> {
         run::end_orphans(&self.remote, &self.options.root).await?;
+        // What could not be put back stays written down; the caller says so.
         self.remote.sh("removing work folders", &format!("rm -rf -- {}", quote(&self.work()))).await?;
         self.store.clean(&self.remote, &[]).await
     }
@@ -238,6 +242,12 @@ impl Adb {
             *held = Some(taken.ok_or(AdbError::Broken { serial: self.remote.serial().to_owned(), what })?);
         }
         Ok(())
+    }
+
+    /// The agent's path on the device; it is sent if it is not there.
+    async fn stored_agent(&self) -> Result<String, AdbError> {
+        let agent = StoreFile { host: self.options.agent.clone(), executable: true };
+        self.again(|| self.store.put(&self.remote, &agent, &|_, _, _| ())).await
     }
 
     async fn place_files(&self, folder: &str, files: &[Placed<'_>]) -> Result<(), AdbError> {
@@ -398,8 +408,7 @@ impl Device for Adb {
     }
 
     async fn run(&self, spec: &Spec, cancel: Cancel) -> Result<Done, DeviceError> {
-        let agent = StoreFile { host: self.options.agent.clone(), executable: true };
-        let agent = self.again(|| self.store.put(&self.remote, &agent, &|_, _, _| ())).await?;
+        let agent = self.stored_agent().await?;
         let out = format!("{}.out{}", spec.cwd.trim_end_matches('/'), self.steps.fetch_add(1, Ordering::Relaxed));
         let done = run::run(&self.remote, &agent, &out, spec, cancel, self.options.reconnect).await;
         // What can't be followed to its end must not go on beside the next launch: that would be measured with it.
@@ -450,6 +459,30 @@ impl Device for Adb {
 
     async fn end_orphans(&self, _: &[PathBuf]) -> Result<Vec<String>, DeviceError> {
         Ok(self.again(|| run::end_orphans(&self.remote, &self.options.root)).await?)
+    }
+
+    async fn ask(&self, argv: &[String], limit: Duration) -> Result<Answer, DeviceError> {
+        let script = line(argv.iter().map(String::as_str));
+        let limits = Limits { time: limit, output: 2 * ask::LIMIT };
+        let asked = || async {
+            match self.remote.exec(&script, limits).await {
+                // Either the command is slow or the device is gone: the device is asked for something that is not slow.
+                Err(AdbError::TimedOut { after, .. }) if after == limit => run::revive(&self.remote).await.and(Ok(None)),
+                result => result.map(Some),
+            }
+        };
+        let slow = || DeviceError::Slow { command: argv.join(" "), limit };
+        let said = self.again(asked).await?.ok_or_else(slow)?;
+        Ok(Answer { code: Some(i32::from(said.status)), stdout: said.stdout, stderr: said.stderr })
+    }
+
+    async fn agent(&self) -> Result<String, DeviceError> {
+        Ok(self.stored_agent().await?)
+    }
+
+    fn keep(&self) -> Option<Keep> {
+        // Twice the time that a lost device is waited for: then its host has given up.
+        Some(Keep { root: self.options.root.clone(), limit: (2 * self.options.reconnect).max(LEAST_KEPT) })
     }
 
     async fn remove(&self, folder: &str) {

@@ -17,7 +17,7 @@ use super::{
     shell::{Limits, quote},
     sync::{Files, Over},
 };
-use crate::device::Cancel;
+use crate::device::{Cancel, keep::ALIVE};
 
 /// What the agent may need after time-out and grace to have ended everything (agent/README.md), and to write its evidence on a slow disk.
 const HARD_END: Duration = Duration::from_secs(11 + 20);
@@ -26,7 +26,7 @@ const START: Duration = Duration::from_secs(15);
 /// Questions come at least and at most this far apart, and late by a fortieth of the run's time: each is one `stat` of the daemon's.
 const POLL: [Duration; 2] = [Duration::from_millis(40), Duration::from_millis(250)];
 /// Whether the agent lives is asked less often than whether it is done.
-const ALIVE: Duration = Duration::from_secs(2);
+const LIVES: Duration = Duration::from_secs(2);
 /// How long a lost device is still waited for after the user wanted to stop.
 pub(super) const LEAVING: Duration = Duration::from_secs(10);
 /// The evidence and how much of each file is taken. What the agent bounds itself has room to spare; telemetry of an hour at 10 Hz has some
@@ -243,7 +243,7 @@ impl Watch<'_> {
         if self.is_done().await? {
             return Ok(Seen::Done);
         }
-        if self.asked.is_some_and(|t| t.elapsed() < ALIVE) {
+        if self.asked.is_some_and(|t| t.elapsed() < LIVES) {
             return Ok(Seen::Running);
         }
         if self.id.is_none() {
@@ -446,19 +446,9 @@ pub(super) async fn revive(remote: &Remote) -> Result<(), AdbError> {
 /// Sends a signal to the agent of an evidence folder (its command ends with it), or KILL to both and the command's whole group. Processes
 /// are recognised by their start time: a pid may belong to somebody else by now.
 async fn end(remote: &Remote, out: &str, signal: &str) -> Result<(), AdbError> {
-    let script = format!("{ALIVE_FUNCTION}\ncd {} || exit 0\n{}", quote(out), ending(signal));
+    let script = format!("{ALIVE}\ncd {} || exit 0\n{}", quote(out), ending(signal));
     remote.sh("ending a run", &script).await.map(|_| ())
 }
-
-/// `alive FILE` sets `p` and succeeds if the process of a pid file lives.
-const ALIVE_FUNCTION: &str = r#"
-alive() {
-    p= s=; read -r p s < "$1" || [ -n "$s" ] || return 1
-    case "$p$s" in *[!0-9]*|'') return 1;; esac
-    t=$(cat "/proc/$p/stat" 2>/dev/null) || return 1
-    t=${t##*) }; set -- $t
-    [ "${20}" = "$s" ] && [ "$1" != Z ]
-}"#;
 
 fn ending(signal: &str) -> &'static str {
     if signal == "TERM" {
@@ -473,7 +463,7 @@ fn ending(signal: &str) -> &'static str {
 pub(super) async fn end_orphans(remote: &Remote, root: &str) -> Result<Vec<String>, AdbError> {
     // TERM to every agent; those that do not end within five seconds, and commands without an agent, are killed.
     let script = format!(
-        "{ALIVE_FUNCTION}\ncd {}/work 2>/dev/null || exit 0\n\
+        "{ALIVE}\ncd {}/work 2>/dev/null || exit 0\n\
          for d in *.out*; do [ -d \"$d\" ] || continue; for f in child.pid agent.pid; do \
            alive \"$d/$f\" && echo \"$p $s\" && [ $f = agent.pid ] && kill -TERM $p; done; done\n\
          n=0; while [ $n -lt 25 ]; do left=; for f in *.out*/*.pid; do [ -e \"$f\" ] && alive \"$f\" && left=1; done; \

@@ -10,7 +10,7 @@ use std::{
 use bench_agent::spec::Trip;
 use bench_backend_api::{Launch, Pass};
 
-use super::{RunError, Session};
+use super::{RunError, Session, block::Begin};
 use crate::{
     device::{Adopted, Device},
     results::{folder::launch_dir, launches::Recorded},
@@ -93,7 +93,19 @@ impl<D: Device> Session<'_, D> {
             if adopted.is_none() && !self.pause(Duration::from_millis(asked.cool_down_ms)).await {
                 return self.interrupt();
             }
-            match self.launch(cell, place, Pass::Soak, 0, plan.measure.repetitions_max, adopted).await? {
+            let block = plan.measure.repetitions_max;
+            let begin = if adopted.is_some() { Begin::Go(self.plain()) } else { self.settle(block).await? };
+            let start = match begin {
+                Begin::Go(start) => start,
+                Begin::Skip(start) => {
+                    let reason = format!("the device was not as [settle] asks: {}", start.lacks.join("; "));
+                    self.recorder.say(&Event::SoakSkipped { cell: id, reason });
+                    continue;
+                }
+                Begin::Stop if self.lost.is_some() || self.aborted.is_some() => return Ok(()),
+                Begin::Stop => return self.interrupt(),
+            };
+            match self.launch(cell, place, (Pass::Soak, 0, block), &start, adopted).await? {
                 None => return self.interrupt(),
                 Some(Launched { record, lost: true }) => {
                     self.gone(&record);
