@@ -49,6 +49,9 @@ pub struct Done {
     pub overruns: u64,
     /// CPU seconds that the agent itself used, all threads, and those of its watcher of the thermal service.
     pub agent_cpu_s: f64,
+    /// Of these, what the watcher of Android's thermal service and the processes that it runs used.
+    #[serde(default)]
+    pub watcher_cpu_s: f64,
     /// Every source, sampled or not.
     pub sources: Vec<SourceReport>,
     /// Under which conditions the command was launched.
@@ -190,7 +193,7 @@ impl Footprint {
 /// The tree's memory over the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
-    /// Where the sum of [`Footprint::total_kb`] was highest: a lower bound, at 100 Hz while the program loads and at the sampling rate from then on.
+    /// Where the sum of [`Footprint::total_kb`] was highest: a lower bound, at 50 Hz while the program loads and at the sampling rate from then on.
     pub peak: Footprint,
     /// At ends of phases.
     #[serde(default)]

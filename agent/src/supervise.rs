@@ -135,7 +135,8 @@ fn supervise(spec: &Spec, mut reaper: Reaper, watcher: Option<Watcher>, out: &Ou
     done.boottime_minus_monotonic_ns[1] = clock::suspended_ns();
     done.agent_cpu_s = evidence::own_cpu_s() + before.user_s + before.sys_s;
     if let Some(heard) = heard {
-        done.agent_cpu_s += heard.cpu_us.load(Ordering::Relaxed) as f64 / 1e6;
+        done.watcher_cpu_s = heard.cpu_us.load(Ordering::Relaxed) as f64 / 1e6;
+        done.agent_cpu_s += done.watcher_cpu_s;
         sources::heard_of(&mut done.sources, &heard);
     }
     Ok(done)
@@ -164,6 +165,7 @@ fn blank(sources: Vec<SourceReport>) -> Done {
         samples: 0,
         overruns: 0,
         agent_cpu_s: 0.0,
+        watcher_cpu_s: 0.0,
         sources,
         launch_context: evidence::launch_context(),
         leftovers: 0,

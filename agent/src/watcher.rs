@@ -114,12 +114,13 @@ pub fn watch() -> io::Result<()> {
 }
 
 fn cpu_us() -> i64 {
-    let of = |who| {
-        getrusage(who).map_or(0, |u| {
-            (u.user_time().tv_sec() + u.system_time().tv_sec()) * 1_000_000 + i64::from(u.user_time().tv_usec() + u.system_time().tv_usec())
+    let used = |who| {
+        getrusage(who).map_or(0, |usage| {
+            let times = [usage.user_time(), usage.system_time()];
+            times.iter().map(|t| t.tv_sec() * 1_000_000 + t.tv_usec()).sum()
         })
     };
-    of(UsageWho::RUSAGE_SELF) + of(UsageWho::RUSAGE_CHILDREN)
+    used(UsageWho::RUSAGE_SELF) + used(UsageWho::RUSAGE_CHILDREN)
 }
 
 fn readable(file: &impl AsFd, limit: Duration) -> bool {
@@ -152,12 +153,11 @@ pub fn ask(program: &str, gone: &dyn Fn() -> bool) -> Result<u8, String> {
             if !readable(&stdout, Duration::from_millis(20)) {
                 continue;
             }
-            match stdout.read(&mut buffer) {
-                Ok(n @ 1..) => text.extend_from_slice(&buffer[..n]),
-                _ => {
-                    whole = true;
-                    break;
-                }
+            if let Ok(n @ 1..) = stdout.read(&mut buffer) {
+                text.extend_from_slice(&buffer[..n]);
+            } else {
+                whole = true;
+                break;
             }
         }
     }

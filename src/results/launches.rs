@@ -45,6 +45,9 @@ pub struct Record {
     /// Bytes of the files in its work folder.
     #[serde(default)]
     pub staged: Staged,
+    /// Kills by Android's low memory killer that the device's log tells; `None` where there was no log to read.
+    #[serde(default)]
+    pub lmkd_kills: Option<u32>,
     /// Requests made to the device; 0 on this machine.
     #[serde(default)]
     pub round_trips: u64,

@@ -4,6 +4,7 @@ pub mod folder;
 pub mod journal;
 pub mod launches;
 pub mod manifest;
+pub mod npu;
 pub mod pinned;
 pub mod portable;
 pub mod schema;

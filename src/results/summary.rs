@@ -10,10 +10,10 @@ use super::{
     manifest::Manifest,
     schema::{FORMAT_VERSION, METRICS},
     start::Settled,
-    tables::Row,
+    tables::{Measured, Row},
 };
 use crate::{
-    run::{QueryMetrics, RUNTIME_REPORTED, events::Status, is_composed, launch_figures, launch_metrics, query_metrics, scope, worst},
+    run::{QueryMetrics, RUNTIME_REPORTED, events::Status, is_composed, launch_figures, query_metrics, scope, worst},
     scenario::{Plan, PlannedCell},
     stats::{self, Summary},
 };
@@ -22,7 +22,7 @@ use crate::{
 pub const COMPOSED: &str = "composed";
 
 /// The row of one cell.
-pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &Recorded) -> (Row, Status) {
+pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &Recorded, measured: &Measured) -> (Row, Status) {
     let mut row = Row::default();
     let cell = &planned.cell;
     row.set("format_version", FORMAT_VERSION).set("run", &manifest.run).set("device", &manifest.device.name);
@@ -86,7 +86,7 @@ pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &R
         row.number("runtime_mb", mb(runtime)).number("model_mb", mb(model)).number("tokenizer_mb", mb(tokenizer));
     }
     if status == Status::Ok {
-        metrics(&mut row, &good, planned, plan);
+        metrics(&mut row, &good, planned, plan, measured);
     }
     (row, status)
 }
@@ -166,13 +166,14 @@ fn pick(metric: &str) -> Option<Pick> {
     })
 }
 
-fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan) {
+fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, measured: &Measured) {
     let (warmup, workload) = (plan.measure.warmup, planned.cell.workload);
     let figures: Vec<QueryMetrics> = good.iter().map(|r| launch_figures(&r.parsed, workload, warmup)).collect();
     let composed = figures.iter().any(|f| f.composed.is_some());
     // The first launch after staging pays page cache and graph set-up: its load is kept apart (design 2b.8). Every segment begins
     // with one, maybe after a reboot.
-    let load = |r: &Record| launch_metrics(&r.parsed, std::iter::empty()).load_ms;
+    let of = |r: &Record| measured.get(&(r.cell.clone(), r.pass, r.launch));
+    let load = |r: &Record| of(r).and_then(|m| m.load_ms);
     let mut segments = BTreeSet::new();
     let later: Vec<&Record> = good.iter().copied().filter(|r| !segments.insert(r.segment)).collect();
     row.number("first_launch_load_ms", good.first().and_then(|r| load(r)));
@@ -185,12 +186,17 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan) 
             None if composed => Vec::new(),
             None => {
                 let records = if metric.name == "load_ms" { &later } else { good };
-                records.iter().filter_map(|r| launch_metric(r, metric.name)).collect()
+                records.iter().filter_map(|r| of(r)?.get(metric.name)).collect()
             }
         };
         let Some(summary) = Summary::of(&values) else {
             let only_first = metric.name == "load_ms" && !composed && later.is_empty() && good.iter().any(|r| load(r).is_some());
-            let why = if only_first { "only the first launch after staging".to_owned() } else { why_absent(metric.name, &figures) };
+            let told = || good.iter().filter_map(|r| of(r)).flat_map(|m| &m.memory.absent).find(|(name, _)| *name == metric.name);
+            let why = if only_first {
+                "only the first launch after staging".to_owned()
+            } else {
+                told().filter(|_| !composed).map_or_else(|| why_absent(metric.name, &figures), |(_, why)| why.clone())
+            };
             absent.push(format!("{}={why}", metric.name));
             continue;
         };
@@ -199,6 +205,10 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan) 
         if metric.name == "decode_tok_s" {
             row.set("stability", stats::stability(&values).word());
         }
+    }
+    if !composed {
+        let methods: BTreeSet<&str> = good.iter().filter_map(|r| of(r)?.memory.method.as_deref()).collect();
+        row.maybe("peak_mem_method", if methods.len() > 1 { Some("mixed") } else { methods.first().copied() });
     }
     row.maybe("n_small", small.then_some(1)).set("absent", absent.join(";"));
     for (column, pick) in [
@@ -212,17 +222,6 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan) 
     let firsts: Vec<f64> =
         good.iter().filter_map(|r| r.parsed.queries.iter().find(|q| q.query == 0)).filter_map(|q| query_metrics(q).ttft_ms).collect();
     row.number("first_query_ttft_ms", stats::median(&firsts));
-}
-
-fn launch_metric(record: &Record, name: &str) -> Option<f64> {
-    let m = launch_metrics(&record.parsed, record.steps.iter().filter_map(|s| s.done.as_ref()));
-    match name {
-        "load_ms" => m.load_ms,
-        "peak_mem_mb" => m.peak_mem_mb,
-        "vm_hwm_mb" => m.vm_hwm_mb,
-        "cpu_s" => m.cpu_s,
-        _ => None,
-    }
 }
 
 fn why_absent(metric: &str, figures: &[QueryMetrics]) -> String {

@@ -113,6 +113,7 @@ pub async fn run<D: Device>(
     };
     let mut parsed = parsed;
     parsed.warnings.extend(odd(&steps));
+    let lmkd_kills = log.as_ref().ok().and_then(|text| logs::lmkd_kills(text.as_deref()?, request.backend.knowledge()));
     let findings = match log {
         Ok(text) => text.map_or_else(Vec::new, |text| logged(&text, request, dir, &steps, &mut parsed.warnings)),
         Err(e) => {
@@ -146,6 +147,7 @@ pub async fn run<D: Device>(
         parsed,
         steps,
         staged,
+        lmkd_kills,
         round_trips: device.round_trips() - trips,
         start,
     };

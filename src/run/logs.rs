@@ -111,6 +111,15 @@ pub fn read(text: &str, table: &Table, launched: Launched<'_>) -> Vec<Finding> {
     found.into_iter().take(MOST).map(|(_, finding)| finding).collect()
 }
 
+/// Kills by Android's low memory killer in a text of [`command`], of whatever process: it never kills what was started from a shell, and ends others
+/// when that takes too much. `None` where the device has no logcat to tell (it is left out of some ROMs).
+pub fn lmkd_kills(text: &str, table: &Table) -> Option<u32> {
+    let logcat = text.split(KERNEL).next().unwrap_or_default();
+    let events: Vec<Event<'_>> = logcat.lines().filter_map(parse).filter(|event| !event.stamp.is_empty()).collect();
+    let kills = |event: &&Event<'_>| table.find(&format!("{}: {}", event.tag, event.message)).is_some_and(|f| f.entry.id == "lmkd-kill");
+    (!events.is_empty()).then(|| events.iter().filter(kills).count() as u32)
+}
+
 /// A failure with what the log adds. A process that was ended from outside, or whose end nobody saw, is explained by the log; a failure that the
 /// backend explained itself keeps its words.
 pub fn attribute(mut failure: Failure, ended: &Ended, findings: &[Finding]) -> Failure {

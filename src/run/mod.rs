@@ -7,6 +7,7 @@ pub mod events;
 mod exact;
 mod launch;
 pub mod logs;
+mod memory;
 mod originals;
 mod pins;
 mod prompts;
@@ -16,6 +17,7 @@ mod session;
 mod settle;
 
 pub use artifacts::needs_recipes;
-pub use evaluate::{QueryMetrics, RUNTIME_REPORTED, is_composed, launch_figures, launch_metrics, query_metrics, scope};
+pub use evaluate::{LaunchMetrics, QueryMetrics, RUNTIME_REPORTED, is_composed, launch_figures, launch_metrics, query_metrics, scope};
 pub use launch::worst;
+pub use memory::{FIGURES as MEMORY_FIGURES, Trace};
 pub use session::{Outcome, RunError, Setup, run};

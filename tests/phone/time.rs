@@ -91,7 +91,7 @@ fn a_wall_clock_that_jumps_neither_hides_nor_invents_a_cause() {
     assert_eq!(seconds(&said[2]), None);
     assert_eq!([0, 1, 2].map(|n: usize| said[n].contains("crash detected")), [false, false, true], "{said:?}");
     let log = |launch: u32| {
-        let found = glob::glob(&format!("{}/logs/*/*/measure-{launch}/logcat.txt", folder.display())).unwrap();
+        let found = glob::glob(&format!("{}/logs/*/*/measure-{launch:03}/logcat.txt", folder.display())).unwrap();
         fs::read_to_string(found.flatten().next().expect("the log is kept")).unwrap()
     };
     assert!(log(0).contains(CRASH), "nothing is taken away from what is kept");

@@ -1,7 +1,7 @@
 //! CPU frequencies (Documentation/admin-guide/pm/cpufreq.rst, all in kHz), a row a policy in MHz: `policyN` what it has, `policyN_cap` what it
 //! may have at most now (`scaling_max_freq`: a phone can throttle with all cooling devices at 0), `policyN_max` once, what it could have.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::gauge::{Gauge, Quantity, boxed, number};
 use super::look::Look;
@@ -21,16 +21,12 @@ struct Once {
 
 /// Opens the policies below `root`, or each CPU's own link to its policy where `cpufreq/` itself may not be looked into.
 pub fn open(root: &str) -> Opened {
-    let by_policy = |n: u32| (format!("{root}/cpufreq/policy{n}"), format!("policy{n}"));
-    let by_cpu = |n: u32| (format!("{root}/cpu{n}/cpufreq"), format!("cpu{n}"));
     let mut look = Look::default();
     let (mut gauges, mut caps, mut most) = (Vec::new(), Vec::new(), Vec::new());
-    let places: [(&dyn Fn(u32) -> (String, String), _, _); 2] =
-        [(&by_policy, Path::new(root).join("cpufreq"), "policy"), (&by_cpu, root.into(), "cpu")];
-    for (place, folder, prefix) in places {
+    for (folder, prefix, below) in [(Path::new(root).join("cpufreq"), "policy", ""), (PathBuf::from(root), "cpu", "cpufreq")] {
         for n in look.numbers(&folder, prefix, MOST_CPUS) {
-            let (folder, name) = place(n);
-            let folder = Path::new(&folder);
+            let name = format!("{prefix}{n}");
+            let folder = folder.join(&name).join(below);
             let Some(gauge) = Gauge::open(&mut look, &KHZ, &folder.join("scaling_cur_freq"), name.clone()) else { continue };
             gauges.push(gauge.fast());
             caps.extend(Gauge::open(&mut look, &KHZ, &folder.join("scaling_max_freq"), format!("{name}_cap")));

@@ -29,7 +29,7 @@ pub fn open(root: &str) -> Opened {
         .collect();
     let mut detail = gauges.iter().map(Gauge::name).collect::<Vec<_>>().join(" ");
     if let Some(max) = look.text(&root.join("DDR/hw_max_freq")).and_then(|text| text.parse::<u64>().ok()) {
-        detail += &format!("; DDR at most {} MHz", max / 1000);
+        detail = format!("{detail}; DDR at most {} MHz", max / 1000);
     }
     Opened::found(&look, detail, boxed(gauges))
 }

@@ -214,12 +214,11 @@ pub fn heard_of(reports: &mut [SourceReport], heard: &Heard) {
     heard.dismiss();
     let trouble = heard.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let Some(report) = reports.iter_mut().find(|report| report.name == "thermalservice") else { return };
-    match trouble {
-        Some(trouble) if heard.answers.load(Ordering::Relaxed) == 0 => {
-            report.state = thermalservice::state_of(&trouble);
-            report.detail = Some(trouble);
-        }
-        _ => {}
+    if let Some(trouble) = trouble
+        && heard.answers.load(Ordering::Relaxed) == 0
+    {
+        report.state = thermalservice::state_of(&trouble);
+        report.detail = Some(trouble);
     }
 }
 
@@ -259,16 +258,12 @@ fn round(mut reader: Box<dyn Reader>, text: &mut Vec<u8>) -> Option<Box<dyn Read
         reader.sample(&mut rows);
         (reader, rows)
     });
-    match done {
-        Ok((reader, rows)) => {
-            text.extend_from_slice(rows.text());
-            Some(reader)
-        }
-        Err(_) => {
-            eprintln!("bench-agent: {label} does not answer");
-            None
-        }
+    if let Ok((reader, rows)) = done {
+        text.extend_from_slice(rows.text());
+        return Some(reader);
     }
+    eprintln!("bench-agent: {label} does not answer");
+    None
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod events;
 mod job;
 pub mod knowledge;
 mod measurement;
+pub mod npu;
 mod reader;
 pub mod text;
 pub mod tool;
@@ -28,4 +29,5 @@ pub use checks::{Check, Checks, Expected, check_count, check_reported, check_tok
 pub use events::{NO_EVENTS, parsed_from_events};
 pub use job::{JOB_FILE, job, job_bytes, prolonged};
 pub use measurement::{Failure, FailureKind, GraphTime, Hint, Layer, ParseError, Parsed, Query, Token};
+pub use npu::NpuProfile;
 pub use reader::{ReadMeasurement, Reader, Reading, SourceFile, Unreadable};

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use bench_agent::spec::{Done, Spec};
+use bench_agent::spec::{Done, SourceReport, Spec};
 use bench_backend_api::{DeviceClass, DeviceFacts};
 use tokio::{sync::Mutex, time::sleep};
 
@@ -212,6 +212,19 @@ impl Adb {
         // What could not be put back stays written down; the caller says so.
         self.remote.sh("removing work folders", &format!("rm -rf -- {}", quote(&self.work()))).await?;
         self.store.clean(&self.remote, &[]).await
+    }
+
+    /// What of its telemetry this device lets its user see: `bench-agent probe`, with the agent sent if it is not there yet. For whoever holds the
+    /// lock.
+    ///
+    /// # Errors
+    /// The device is lost, or the agent does not run on it or prints something else.
+    pub async fn sources(&self, agent: &Path) -> Result<Vec<SourceReport>, AdbError> {
+        let during = "listing the telemetry sources";
+        let agent = StoreFile { host: agent.to_owned(), executable: true };
+        let agent = self.store.put(&self.remote, &agent, &|_, _, _| ()).await?;
+        let said = self.remote.sh(during, &format!("{} probe", quote(&agent))).await?;
+        serde_json::from_str(&said).map_err(|e| AdbError::Protocol { during: during.to_owned(), what: e.to_string() })
     }
 
     /// The work root on the device.

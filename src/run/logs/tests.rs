@@ -51,6 +51,15 @@ fn a_wall_clock_that_jumped_leaves_the_kernels_clock() {
 }
 
 #[test]
+fn kills_of_anybody_are_counted_where_there_is_a_logcat() {
+    assert_eq!(lmkd_kills(KILLED, &DEVICE), Some(2));
+    let kernel = &KILLED[KILLED.find("--------- kernel").unwrap()..];
+    assert_eq!((lmkd_kills(kernel, &DEVICE), lmkd_kills("", &DEVICE)), (None, None));
+    let quiet = "11-29 10:46:15.364   630   630 I Zygote  : Process 17757 exited due to signal 9 (Killed)\n\n--------- kernel\n";
+    assert_eq!(lmkd_kills(quiet, &DEVICE), Some(0));
+}
+
+#[test]
 fn the_kernels_lines_count_within_the_launch() {
     let at = |start: u64, end: u64| Launched { window_ns: Some((start * 1_000_000_000, end * 1_000_000_000)), ..RUN };
     let kernel = &KILLED[KILLED.find("--------- kernel").unwrap()..];

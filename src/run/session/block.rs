@@ -111,6 +111,7 @@ impl<D: Device> Session<'_, D> {
             parsed: Parsed::default(),
             steps: Vec::new(),
             staged: crate::results::launches::Staged::default(),
+            lmkd_kills: None,
             round_trips: 0,
             start: start.clone(),
         };
