@@ -101,6 +101,17 @@ pub fn captured(dir: &Path, files: &[String], done: &Done) -> Captured {
     captured
 }
 
+/// What is there of a step whose end nobody noted.
+pub fn unended(dir: &Path, files: &[String]) -> Captured {
+    let mut captured = Captured::default();
+    for name in ["stdout.txt", "stderr.txt"].into_iter().map(str::to_owned).chain(files.iter().cloned()) {
+        if let Ok(bytes) = fs::read(dir.join(kept(&name))) {
+            captured.files.insert(name, bytes);
+        }
+    }
+    captured
+}
+
 /// Output files of which more was there than is kept, in words; each was fetched up to one byte more than [`OUTPUT_LIMIT`].
 pub fn cut(dir: &Path, files: &[String]) -> Vec<String> {
     let long = |name: &&String| fs::metadata(dir.join(kept(name))).is_ok_and(|meta| meta.len() > OUTPUT_LIMIT);

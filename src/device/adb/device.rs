@@ -28,7 +28,7 @@ use super::{
     sync::Over,
 };
 use crate::{
-    device::{Answer, Cancel, Content, Device, DeviceError, Identified, Placed, ask, keep::Keep},
+    device::{Adopted, Answer, Cancel, Content, Device, DeviceError, Identified, Placed, ask, keep::Keep},
     run::logs::{self, Window},
 };
 
@@ -435,6 +435,26 @@ impl Device for Adb {
                 Err(DeviceError::Log(format!("{e}{more}")))
             }
         }
+    }
+
+    async fn rescue(&self, folder: &str, host: &Path) -> Result<(), DeviceError> {
+        let Some(out) = self.again(|| run::newest_out(&self.remote, folder)).await? else { return Ok(()) };
+        Ok(self.again(|| run::rescue(&self.remote, &out, host)).await?)
+    }
+
+    async fn adopt(&self, name: &str, host: &Path, cancel: Cancel) -> Result<Option<Adopted>, DeviceError> {
+        let work = inside(&self.work(), name)?;
+        let Some(out) = self.again(|| run::newest_out(&self.remote, &work)).await? else { return Ok(None) };
+        std::fs::create_dir_all(host).map_err(DeviceError::io(host))?;
+        let done = match run::adopt(&self.remote, &out, host, cancel, self.options.reconnect).await {
+            Ok(done) => Some(done),
+            Err(e) if e.is_lost() => return Err(e.into()),
+            Err(_) => {
+                self.again(|| run::rescue(&self.remote, &out, host)).await?;
+                None
+            }
+        };
+        Ok(Some(Adopted { work, done }))
     }
 
     async fn end_orphans(&self, _: &[PathBuf]) -> Result<Vec<String>, DeviceError> {
