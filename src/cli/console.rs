@@ -144,6 +144,7 @@ impl Console {
                 let total = if self.bar.is_some() { String::new() } else { format!("[{}/{}] ", state.done, state.total) };
                 self.line(&format!("{total}{:<10} {cell} {pass} {launch}: {words}", status.as_str()));
             }
+            Event::Ask { text } => self.line(&format!(">>> {text}")),
             Event::Warning { text } => self.line(&format!("warning: {text}")),
             Event::Interrupted { by } => self.line(&format!("interrupted by {by}; what was measured is kept")),
             Event::RunEnd { ok, failed, skipped, unverified } => {

@@ -10,12 +10,12 @@ pub mod soc;
 pub use facts::{local as local_facts, phone as phone_facts};
 pub use identify::{Identified, SCENARIO, Stated, identify};
 
-use std::{io, path::Path, path::PathBuf};
+use std::{io, path::Path, path::PathBuf, time::Duration};
 
 use bench_agent::spec::{Done, Spec};
 use bench_backend_api::DeviceFacts;
 use thiserror::Error;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// What can go wrong on a device. None of it says anything about a runtime's speed.
 #[derive(Debug, Error)]
@@ -74,6 +74,15 @@ pub enum Content<'a> {
     Bytes(&'a [u8]),
 }
 
+/// A run during which the device may be out of reach on purpose.
+#[derive(Debug, Clone, Copy)]
+pub struct Away<'a> {
+    /// Told once the agent works on the device.
+    pub started: &'a Notify,
+    /// How long the device may be gone.
+    pub absence: Duration,
+}
+
 /// A file that is put into a work folder.
 #[derive(Debug, Clone, Copy)]
 pub struct Placed<'a> {
@@ -111,6 +120,17 @@ pub trait Device: Send + Sync {
     }
     /// Runs one command under the agent; the agent's evidence is in `spec.out_dir` afterwards.
     fn run(&self, spec: &Spec, cancel: Cancel) -> impl Future<Output = Result<Done, DeviceError>> + Send;
+    /// The same for a run whose way to the device is cut on purpose once it has begun.
+    fn run_away(&self, spec: &Spec, cancel: Cancel, away: Away<'_>) -> impl Future<Output = Result<Done, DeviceError>> + Send {
+        async move {
+            away.started.notify_one();
+            self.run(spec, cancel).await
+        }
+    }
+    /// Whether the way to it is the cable that it is charged by.
+    fn cabled(&self) -> bool {
+        false
+    }
     /// Fetches a file of the work folder; `false` when it does not exist. At most `limit` bytes are taken.
     fn fetch(&self, folder: &str, name: &str, host: &Path, limit: u64) -> impl Future<Output = Result<bool, DeviceError>> + Send;
     /// What the system has logged in the last seconds, as [`crate::run::logs`] reads it; `None` where nobody asks for

@@ -137,6 +137,11 @@ pub enum Event {
         /// What ended it: `until-ci`, `max`, `failed`, `budget`, `interrupted`.
         stop: String,
     },
+    /// The user has something to do, now.
+    Ask {
+        /// What.
+        text: String,
+    },
     /// Something odd that does not stop the run.
     Warning {
         /// What.

@@ -18,6 +18,7 @@ use super::{
     events::Status,
     logs,
     originals::Originals,
+    power::{self, Cable},
 };
 use crate::{
     device::{Cancel, Content, Device, DeviceError, Placed},
@@ -60,6 +61,17 @@ pub struct Request<'a> {
     pub timeout: Duration,
     /// Rate of the agent's fast sources.
     pub rate_hz: f64,
+    /// The cable, where it is taken away while a step runs.
+    pub cable: Option<Cable<'a>>,
+}
+
+/// How long each step of a launch took, by name.
+pub type StepTimes = BTreeMap<String, Duration>;
+
+/// How long the steps of a launch took, for the next launch of the cell.
+pub fn step_times(record: &Record) -> StepTimes {
+    let took = |s: &StepRecord| s.done.as_ref().map(|d| (s.name.clone(), Duration::from_nanos(d.end_ns.saturating_sub(d.start_ns))));
+    record.steps.iter().filter_map(took).collect()
 }
 
 /// A launch that was recorded.
@@ -254,7 +266,7 @@ async fn steps<D: Device>(
             remaining(request.timeout, begun.elapsed()),
             request.rate_hz,
         );
-        let done = device.run(&spec, cancel.clone()).await;
+        let done = power::run(device, &spec, &step.name, cancel.clone(), request.cable).await;
         records.push(StepRecord { name: step.name.clone(), argv, done: done.as_ref().ok().cloned() });
         // First of all: an agent that is told to stop before it is up leaves no evidence, and nobody failed.
         if *cancel.borrow() {

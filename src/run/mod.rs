@@ -8,6 +8,7 @@ mod exact;
 mod launch;
 pub mod logs;
 mod originals;
+mod power;
 mod prompts;
 mod prose;
 mod repetition;

@@ -18,7 +18,8 @@ use super::{
     artifacts::{ReadyCell, Workshop},
     evaluate::launch_figures,
     events::{Event, Sink, Status},
-    launch::{self, LaunchError, Launched, Request, work_name},
+    launch::{self, LaunchError, Launched, Request, StepTimes, step_times, work_name},
+    power::{self, Cable},
     repetition::Progress,
 };
 use crate::{
@@ -28,6 +29,7 @@ use crate::{
         journal::Journal,
         launches::{self, Record, Recorded},
         portable::Portable,
+        power::baseline_dir,
         tables,
     },
     runtimes::Cache,
@@ -130,8 +132,7 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
     let (journal, torn) = Journal::open(&run)?;
     let before = if resumed { launches::read(&run, &device)? } else { Recorded::default() };
     let recorder = Recorder { journal, console: setup.console, error: Mutex::new(None) };
-    let mut session =
-        Session { setup: &setup, recorder: &recorder, segment: before.segments, unavailable: Vec::new(), interrupted: false, lost: None };
+    let mut session = Session { setup: &setup, recorder: &recorder, segment: before.segments, unavailable: Vec::new(), interrupted: false, lost: None, power: None, took: BTreeMap::new() };
     // A run that can't go on here is left as it is. The artifacts are compared when they are ready.
     let known = session.manifest(&BTreeMap::new())?;
     let ended = setup.device.end_orphans(&before.in_flight()).await.map_err(RunError::Device)?;
@@ -165,6 +166,7 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
     recorder.say(&Event::Ready { cells: measured.len(), launches, done, emulated });
     manifest.write(&run)?;
     let result = session.measure(&ready, history, &measured).await;
+    session.end_power().await;
     // Whatever ended the loop, the tables say what was measured until then.
     let recorded = tables::write(&run, setup.plan, &manifest);
     result?;
@@ -204,6 +206,10 @@ struct Session<'a, D> {
     unavailable: Vec<String>,
     interrupted: bool,
     lost: Option<String>,
+    /// What looks after power, from the first launch on.
+    power: Option<power::Begun>,
+    /// How long the last launch of each cell took.
+    took: BTreeMap<usize, StepTimes>,
 }
 
 impl<D: Device> Session<'_, D> {
@@ -294,6 +300,9 @@ impl<D: Device> Session<'_, D> {
                 continue;
             }
             if block != Some(scheduled.block) {
+                if block.is_none() {
+                    self.begin_power().await?;
+                }
                 if budget.is_some_and(|b| started.elapsed() >= b) {
                     self.stop_all(&mut progress, "budget");
                     break;
@@ -316,6 +325,7 @@ impl<D: Device> Session<'_, D> {
                 self.stop_all(&mut progress, "interrupted");
                 return Ok(());
             }
+            self.took.insert(scheduled.cell, step_times(&record));
             if let Some(cell) = progress.get_mut(&scheduled.cell) {
                 count(cell, &record, plan);
                 if let Some(stop) = cell.stop {
@@ -371,6 +381,27 @@ impl<D: Device> Session<'_, D> {
         Ok(())
     }
 
+    /// The baseline, the pulses and the meter. A device that is lost here is lost again by the launch that follows.
+    async fn begin_power(&mut self) -> Result<(), RunError> {
+        let (setup, recorder) = (self.setup, self.recorder);
+        let Some(power) = &setup.plan.power else { return Ok(()) };
+        let dir = baseline_dir(&setup.folder.path, &setup.device.facts().name, self.segment);
+        let say = |event: &Event| recorder.say(event);
+        let name = setup.folder.id();
+        match power::begin(setup.device, power, (&name, &dir), setup.plan.telemetry_rate_hz, setup.cancel.clone(), &say).await {
+            Ok(begun) => self.power = Some(begun),
+            Err(e) if e.disk_full() => return Err(RunError::Device(e)),
+            Err(e) => say(&Event::Warning { text: format!("no idle baseline: {e}") }),
+        }
+        Ok(recorder.check()?)
+    }
+
+    async fn end_power(&mut self) {
+        if let (Some(begun), Some(power)) = (self.power.take(), &self.setup.plan.power) {
+            begun.end(power, &|event: &Event| self.recorder.say(event)).await;
+        }
+    }
+
     /// The device went away for good during a launch: the run ends here, and can be resumed.
     fn gone(&mut self, record: &Record) {
         let words = record.failure.as_ref().map_or_else(String::new, |f| f.message.clone());
@@ -401,6 +432,10 @@ impl<D: Device> Session<'_, D> {
             installed: setup.installed,
             device: setup.device.facts(),
         };
+        let timeout = Duration::from_millis(setup.plan.measure.timeout_ms);
+        let say = |event: &Event| self.recorder.say(event);
+        // Rule R17: what keeps a device awake without its cable (screen, doze) is pinned by [pin], for the whole run.
+        let cable = Cable::of(setup.device, setup.plan.power.as_ref(), self.took.get(&place), timeout, &say);
         let request = Request {
             backend,
             launch,
@@ -409,8 +444,9 @@ impl<D: Device> Session<'_, D> {
             number,
             block,
             segment: self.segment,
-            timeout: Duration::from_millis(setup.plan.measure.timeout_ms),
+            timeout,
             rate_hz: setup.plan.telemetry_rate_hz,
+            cable,
         };
         let dir = launch_dir(run, &setup.device.facts().name, &cell, pass, number);
         let work = work_name(&setup.folder.id(), &planned.cell, pass, number);

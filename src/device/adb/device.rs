@@ -31,7 +31,7 @@ use super::{
     sync::Over,
 };
 use crate::{
-    device::{Cancel, Content, Device, DeviceError, Identified, Placed},
+    device::{Away, Cancel, Content, Device, DeviceError, Identified, Placed},
     run::logs,
 };
 
@@ -280,6 +280,20 @@ impl Adb {
         }
     }
 
+    async fn follow(&self, spec: &Spec, cancel: Cancel, away: Option<Away<'_>>) -> Result<Done, AdbError> {
+        let agent = StoreFile { host: self.options.agent.clone(), executable: true };
+        let agent = self.again(|| self.store.put(&self.remote, &agent, &|_, _, _| ())).await?;
+        let out = format!("{}.out{}", spec.cwd.trim_end_matches('/'), self.steps.fetch_add(1, Ordering::Relaxed));
+        // A device that is away on purpose is not lost before the run must be over.
+        let reconnect = self.options.reconnect.saturating_add(away.map_or(Duration::ZERO, |a| a.absence));
+        let done = run::run(&self.remote, &agent, &out, spec, cancel, (reconnect, away.map(|a| a.started))).await;
+        // What can't be followed to its end must not go on beside the next launch: that would be measured with it.
+        if done.as_ref().is_err_and(|e| !e.is_lost()) {
+            let _ = run::end_orphans(&self.remote, &self.options.root).await;
+        }
+        done
+    }
+
     fn work(&self) -> String {
         format!("{}/work", self.options.root)
     }
@@ -355,15 +369,17 @@ impl Device for Adb {
     }
 
     async fn run(&self, spec: &Spec, cancel: Cancel) -> Result<Done, DeviceError> {
-        let agent = StoreFile { host: self.options.agent.clone(), executable: true };
-        let agent = self.again(|| self.store.put(&self.remote, &agent, &|_, _, _| ())).await?;
-        let out = format!("{}.out{}", spec.cwd.trim_end_matches('/'), self.steps.fetch_add(1, Ordering::Relaxed));
-        let done = run::run(&self.remote, &agent, &out, spec, cancel, self.options.reconnect).await;
-        // What can't be followed to its end must not go on beside the next launch: that would be measured with it.
-        if done.as_ref().is_err_and(|e| !e.is_lost()) {
-            let _ = run::end_orphans(&self.remote, &self.options.root).await;
-        }
-        Ok(done?)
+        Ok(self.follow(spec, cancel, None).await?)
+    }
+
+    async fn run_away(&self, spec: &Spec, cancel: Cancel, away: Away<'_>) -> Result<Done, DeviceError> {
+        Ok(self.follow(spec, cancel, Some(away)).await?)
+    }
+
+    fn cabled(&self) -> bool {
+        // HOST:PORT, or what wireless debugging registers (adb-SERIAL-XXXXXX._adb-tls-connect._tcp).
+        let serial = self.remote.serial();
+        !serial.contains(':') && !serial.contains("._adb")
     }
 
     async fn fetch(&self, folder: &str, name: &str, host: &Path, limit: u64) -> Result<bool, DeviceError> {

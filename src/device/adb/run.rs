@@ -8,7 +8,10 @@ use bench_agent::{
     pidfile::ProcessId,
     spec::{Done, Spec},
 };
-use tokio::time::{Instant, sleep};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep},
+};
 
 use super::{
     AdbError, Server, connect,
@@ -39,7 +42,7 @@ pub(super) async fn run(
     out: &str,
     spec: &Spec,
     mut cancel: Cancel,
-    reconnect: Duration,
+    (reconnect, mut started): (Duration, Option<&Notify>),
 ) -> Result<Done, AdbError> {
     let here = Path::new(&spec.out_dir);
     std::fs::create_dir_all(here).map_err(AdbError::host(here))?;
@@ -78,6 +81,11 @@ pub(super) async fn run(
             Ok(Seen::Running) => {}
             Err(e) if e.is_lost() => watch.mend(e).await?,
             Err(e) => return Err(e),
+        }
+        if watch.id.is_some()
+            && let Some(started) = started.take()
+        {
+            started.notify_one();
         }
         let wanted = *cancel.borrow();
         stop = watch.stop(stop, wanted, Duration::from_millis(spec.grace_ms)).await?;
