@@ -34,8 +34,23 @@ fn of_the_moment(column: &str) -> bool {
     let base = column.split("_lo").next().unwrap_or(column);
     let of = |m: &str| base == m || [format!("{m}_hi"), format!("{m}_mad"), format!("{m}_n")].iter().any(|c| c == column);
     // The stand-in's time stamps are fixed, so that even TTFT and rates are the same; what the kernel says is not.
-    ["run", "segment", "t_ms", "wall_ms"].contains(&column) || ["peak_mem_mb", "vm_hwm_mb", "cpu_s"].iter().any(|m| of(m))
+    ["run", "segment", "t_ms", "wall_ms"].contains(&column) || ["peak_mem_mb", "vm_hwm_mb", "cpu_s"].iter().chain(&MEMORY).any(|m| of(m))
 }
+
+/// Memory as the kernel says it: of the moment, and also whether there was a moment to read it.
+const MEMORY: [&str; 11] = [
+    "mem_load_mb",
+    "mem_prefill_mb",
+    "mem_end_mb",
+    "pss_load_mb",
+    "pss_end_mb",
+    "dmabuf_mb",
+    "mapped_file_mb",
+    "swap_mb",
+    "gpu_mem_mb",
+    "mem_available_min_mb",
+    "mem_growth_mb_per_h",
+];
 
 /// The tables that a deterministic runner makes the same every time.
 fn comparable(run: &Path) -> BTreeMap<&'static str, Vec<Row>> {
@@ -48,9 +63,10 @@ fn comparable(run: &Path) -> BTreeMap<&'static str, Vec<Row>> {
                 if name == "cells.csv" {
                     // The first load of every segment is kept apart.
                     row.retain(|column, _| !column.starts_with("load_ms"));
-                    row.entry("absent".to_owned())
-                        .and_modify(|text| *text = text.split(';').filter(|a| !a.starts_with("load_ms=")).collect::<Vec<_>>().join(";"));
                 }
+                let momentary = |a: &str| a.starts_with("load_ms=") || MEMORY.iter().any(|m| a.starts_with(m));
+                row.entry("absent".to_owned())
+                    .and_modify(|text| *text = text.split(';').filter(|a| !momentary(a)).collect::<Vec<_>>().join(";"));
             }
             (name, rows)
         })

@@ -27,6 +27,10 @@ pub struct Done {
     pub peak_rss_kb: Option<u64>,
     /// The largest `VmHWM` seen of any ONE process, in KiB. Not a sum: peaks of several processes need not coincide.
     pub vm_hwm_kb: Option<u64>,
+    /// The tree's memory by kind: its peak and what it was at ends of phases. Absent without sampling, on kernels before 4.5, and in files of
+    /// older agents.
+    #[serde(default)]
+    pub memory: Option<Memory>,
     /// The tree's PSS at ends of phases.
     pub pss: Vec<PssSample>,
     /// Executables and shared libraries seen mapped in the tree, sorted.
@@ -43,8 +47,11 @@ pub struct Done {
     pub samples: u64,
     /// Periods of the fast sources that were missed because an earlier round took too long.
     pub overruns: u64,
-    /// CPU seconds that the agent itself used, all threads.
+    /// CPU seconds that the agent itself used, all threads, and those of its watcher of the thermal service.
     pub agent_cpu_s: f64,
+    /// Of these, what the watcher of Android's thermal service and the processes that it runs used.
+    #[serde(default)]
+    pub watcher_cpu_s: f64,
     /// Every source, sampled or not.
     pub sources: Vec<SourceReport>,
     /// Under which conditions the command was launched.
@@ -88,6 +95,8 @@ pub enum Reason {
     OutputLimit,
     /// The agent got TERM or INT.
     Cancelled,
+    /// A zone was over its limit; the message says which and by how much.
+    ThermalTrip,
     /// It never ran.
     SpawnFailed,
 }
@@ -111,6 +120,22 @@ pub struct ResourceUsage {
     pub involuntary_switches: u64,
 }
 
+impl ResourceUsage {
+    /// What was used after `before`. The largest RSS can't be told apart.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            user_s: (self.user_s - before.user_s).max(0.0),
+            sys_s: (self.sys_s - before.sys_s).max(0.0),
+            max_rss_kb: self.max_rss_kb,
+            minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
+            major_faults: self.major_faults.saturating_sub(before.major_faults),
+            voluntary_switches: self.voluntary_switches.saturating_sub(before.voluntary_switches),
+            involuntary_switches: self.involuntary_switches.saturating_sub(before.involuntary_switches),
+        }
+    }
+}
+
 /// One reading of `smaps_rollup` over the tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PssSample {
@@ -123,6 +148,86 @@ pub struct PssSample {
     /// How long the reading held on to the command's memory lock at most, in microseconds.
     #[serde(default)]
     pub took_us: u64,
+}
+
+/// Memory of the tree at one moment, KiB. Sums over its processes: a page that two of them share counts twice in `anon_kb`, `file_kb` and
+/// `shmem_kb` (a fork before it writes, one memfd mapped in both), a dma-buf never does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Footprint {
+    /// `CLOCK_MONOTONIC` nanoseconds.
+    pub t_ns: u64,
+    /// `RssAnon`.
+    pub anon_kb: u64,
+    /// `RssShmem`. No dma-buf is in it: see [`Footprint::total_kb`].
+    pub shmem_kb: u64,
+    /// `RssFile`.
+    pub file_kb: u64,
+    /// `VmSwap`.
+    pub swap_kb: u64,
+    /// Distinct dma-bufs that the tree holds open, as they were last read (once a second, and at ends of phases); absent where they could not be
+    /// read.
+    #[serde(default)]
+    pub dmabuf_kb: Option<u64>,
+    /// Memory of the GPU's driver (kgsl) for the tree, as it was last read; absent without kgsl or where it may not be read.
+    #[serde(default)]
+    pub gpu_kb: Option<u64>,
+    /// The part of it that surely stands in no other figure.
+    #[serde(default)]
+    pub gpu_apart_kb: Option<u64>,
+}
+
+impl Footprint {
+    /// The sum of rule R22: distinct dma-bufs + `RssAnon` + `RssShmem` (+ what the GPU's driver has beside these), KiB. Resident pages of mapped
+    /// files are not in it: weights that are mapped and then copied into a dma-buf would count twice, and clean ones can be dropped.
+    ///
+    /// `RssShmem` needs no part taken off: a mapped dma-buf is never in it. The kernel's system heap (drivers/dma-buf/heaps/system_heap.c) and ION
+    /// before it map by `remap_pfn_range`, whose `VM_PFNMAP` pages no RSS counter and no PSS sees ("dma-buf: heaps: Map system heap pages as managed
+    /// by linux vm", linux-media, 2 February 2021, which describes it and proposes `vm_insert_page`). Where a kernel does insert pages, they
+    /// count as `RssFile`, as they are not swap-backed (`mm_counter_file` in include/linux/mm.h), and `RssFile` is not in the sum. The exception
+    /// is udmabuf, made of a memfd's own pages, which no framework of these devices uses.
+    pub fn total_kb(&self) -> u64 {
+        self.anon_kb + self.shmem_kb + self.dmabuf_kb.unwrap_or(0) + self.gpu_apart_kb.unwrap_or(0)
+    }
+}
+
+/// The tree's memory over the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// Where the sum of [`Footprint::total_kb`] was highest: a lower bound, at 50 Hz while the program loads and at the sampling rate from then on.
+    pub peak: Footprint,
+    /// At ends of phases.
+    #[serde(default)]
+    pub points: Vec<MemoryPoint>,
+    /// Readings behind the peak.
+    #[serde(default)]
+    pub readings: u64,
+    /// The largest `RssFile`, KiB.
+    #[serde(default)]
+    pub file_max_kb: u64,
+    /// The largest `VmSwap`, KiB.
+    #[serde(default)]
+    pub swap_max_kb: u64,
+    /// The largest sum of distinct dma-bufs, KiB; absent where one could not be read.
+    #[serde(default)]
+    pub dmabuf_max_kb: Option<u64>,
+    /// Why there is no sum of dma-bufs.
+    #[serde(default)]
+    pub dmabuf_absent: Option<String>,
+    /// The largest sum of the GPU driver's memory, KiB.
+    #[serde(default)]
+    pub gpu_max_kb: Option<u64>,
+    /// Why there is none.
+    #[serde(default)]
+    pub gpu_absent: Option<String>,
+}
+
+/// The tree's memory at an event of the runner.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryPoint {
+    /// The event: `load_end` or `end`. What is read at `end` may be of a process that is already going.
+    pub at: String,
+    /// What was read, milliseconds after the event.
+    pub now: Footprint,
 }
 
 /// One telemetry source and whether it could be read.
@@ -138,6 +243,9 @@ pub struct SourceReport {
     /// What was found, in words.
     #[serde(default)]
     pub detail: Option<String>,
+    /// How long its first readings took together, microseconds.
+    #[serde(default)]
+    pub read_us: Option<u64>,
 }
 
 /// Whether a source can be read.

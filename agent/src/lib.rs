@@ -13,7 +13,11 @@ mod child;
 #[cfg(target_os = "linux")]
 mod clock;
 #[cfg(target_os = "linux")]
+mod digest;
+#[cfg(target_os = "linux")]
 mod evidence;
+#[cfg(target_os = "linux")]
+mod lanes;
 #[cfg(target_os = "linux")]
 mod observe;
 #[cfg(target_os = "linux")]
@@ -32,8 +36,14 @@ mod supervise;
 mod telemetry;
 #[cfg(target_os = "linux")]
 mod tree;
+#[cfg(target_os = "linux")]
+mod trip;
+#[cfg(target_os = "linux")]
+pub mod watcher;
 
 #[cfg(target_os = "linux")]
-pub use sources::probe;
+pub use clock::monotonic_ns as now_ns;
+#[cfg(target_os = "linux")]
+pub use sources::{probe, sample};
 #[cfg(target_os = "linux")]
 pub use supervise::{AgentError, run};

@@ -1,8 +1,8 @@
-//! `bench-agent run SPEC.json`, `bench-agent probe`, `bench-agent --version`.
+//! `bench-agent run SPEC.json`, `bench-agent probe`, `bench-agent sample`, `bench-agent clock`, `bench-agent --version`.
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: bench-agent run SPEC.json | probe | --version";
+const USAGE: &str = "usage: bench-agent run SPEC.json | probe | sample | clock | --version";
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
@@ -11,6 +11,11 @@ fn main() -> ExitCode {
         ["--version" | "-V"] => say(&format!("bench-agent {}", env!("CARGO_PKG_VERSION"))),
         ["--help" | "-h"] => say(USAGE),
         ["probe"] => probe(),
+        ["sample"] => sample(),
+        ["clock"] => clock(),
+        // How the agent starts its watcher; not for people.
+        ["watch-thermalservice"] => watch(false),
+        ["watch-thermalservice", "detach"] => watch(true),
         ["run", _] => run(arguments[1].as_ref()),
         _ => {
             eprintln!("{USAGE}");
@@ -40,6 +45,28 @@ fn probe() -> ExitCode {
 }
 
 #[cfg(target_os = "linux")]
+fn sample() -> ExitCode {
+    use std::io::Write;
+    match std::io::stdout().write_all(&bench_agent::sample()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// What time it is, for whoever compares clocks: `CLOCK_MONOTONIC` in ns.
+#[cfg(target_os = "linux")]
+fn clock() -> ExitCode {
+    say(&bench_agent::now_ns().to_string())
+}
+
+#[cfg(target_os = "linux")]
+fn watch(detach: bool) -> ExitCode {
+    use bench_agent::watcher;
+    let result = if detach { watcher::detach() } else { watcher::watch() };
+    if result.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+#[cfg(target_os = "linux")]
 fn run(spec: &std::path::Path) -> ExitCode {
     use bench_agent::AgentError;
     match bench_agent::run(spec) {
@@ -57,6 +84,21 @@ fn run(spec: &std::path::Path) -> ExitCode {
 fn probe() -> ExitCode {
     eprintln!("bench-agent: needs a Linux kernel");
     ExitCode::FAILURE
+}
+
+#[cfg(not(target_os = "linux"))]
+fn sample() -> ExitCode {
+    probe()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn clock() -> ExitCode {
+    probe()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn watch(_: bool) -> ExitCode {
+    probe()
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -15,7 +15,7 @@ use crate::clock;
 use crate::done::PssSample;
 use crate::phase::PhaseFile;
 use crate::procfs;
-use crate::sources::Processes;
+use crate::sources::{Processes, memory::AtPhases};
 use crate::tree::{Method, Tree};
 
 const MS: u64 = 1_000_000;
@@ -70,6 +70,7 @@ impl Observer {
             tree: Tree::below(std::process::id().cast_signed()),
             processes,
             phases,
+            at_phases: AtPhases::default(),
             seen: Arc::clone(&seen),
             buffer: Vec::new(),
         };
@@ -92,6 +93,7 @@ struct Watching {
     tree: Tree,
     processes: Option<Arc<Processes>>,
     phases: Option<PhaseFile>,
+    at_phases: AtPhases,
     seen: Arc<Mutex<Seen>>,
     buffer: Vec<u8>,
 }
@@ -159,6 +161,11 @@ impl Watching {
 
     fn end_of_phase(&mut self, ends: &[&'static str]) {
         let pids = self.tree.descendants();
+        if let Some(processes) = &self.processes {
+            processes.publish(&pids);
+            // First: it takes microseconds, and PSS milliseconds in which the program goes on.
+            self.at_phases.read(processes, ends);
+        }
         let t_ns = clock::monotonic_ns();
         let kb: Option<u64> = pids
             .iter()
@@ -179,6 +186,10 @@ impl Watching {
 
     fn look(&mut self) {
         let pids = self.tree.descendants();
+        if let Some(processes) = &self.processes {
+            // Looks come early: the readers know a program's own children sooner by them.
+            processes.publish(&pids);
+        }
         for &pid in &pids {
             let mapped = mapped(pid);
             let nodes = device_nodes(pid);

@@ -13,7 +13,7 @@ const RESERVE: usize = 64 << 10;
 const DONE: &str = "done.json";
 const UNFINISHED: &str = "done.json.tmp";
 /// What an earlier run in the same folder may have left, `done.json` first: nothing of it may pass for ours.
-const OURS: [&str; 6] = [DONE, UNFINISHED, "stdout.txt", "stderr.txt", "telemetry.csv", "child.pid"];
+const OURS: [&str; 7] = [DONE, UNFINISHED, "stdout.txt", "stderr.txt", "telemetry.csv", "windows.csv", "child.pid"];
 
 /// The folder, locked for this agent.
 pub struct OutDir {

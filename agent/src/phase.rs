@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use serde::Deserialize;
 
-/// The events at which PSS is sampled. Not at `query_end`: the next query begins at once, and the reading, which holds the
+/// The events at which PSS, dma-bufs and the split of RSS are read. Not at `query_end`: the next query begins at once, and the reading, which holds the
 /// command's memory lock for milliseconds, would fall into its prefill. After `load_end` comes the discarded query.
 const ENDS: [&str; 2] = ["load_end", "end"];
 /// Bytes read at a wake, and the longest line that is looked at.

@@ -69,6 +69,57 @@ pub fn field_kb(text: &[u8], key: &str) -> Option<u64> {
     field(text, key)?.strip_suffix("kB")?.trim_end().parse().ok()
 }
 
+/// What the agent uses of `/proc/PID/status` (Documentation/filesystems/proc.rst, table 1-2). Sizes in KiB.
+///
+/// `VmRSS` is the sum of three: `RssAnon` (heap, stacks, private pages written to), `RssFile` (resident pages of mapped files: clean ones can be
+/// dropped at any time), `RssShmem` (System V and POSIX shared memory, memfd, tmpfs, shared anonymous maps). The kernel keeps the counters by CPU or
+/// thread and reads them without adding up what waits there: they may be off by some dozen pages for each CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// Ended, and waits for its parent.
+    pub zombie: bool,
+    /// `Threads`.
+    pub threads: u64,
+    /// `VmRSS`; 0 for a process without memory of its own (a zombie).
+    pub rss_kb: u64,
+    /// `RssAnon`; `None` on a kernel before 4.5, which does not split.
+    pub anon_kb: Option<u64>,
+    /// `RssFile`.
+    pub file_kb: u64,
+    /// `RssShmem`.
+    pub shmem_kb: u64,
+    /// `VmSwap`: anonymous pages in swap (of a phone: compressed in memory); what was shared memory is not in it.
+    pub swap_kb: u64,
+    /// `VmHWM`.
+    pub hwm_kb: u64,
+}
+
+/// Parses `/proc/PID/status` in one pass: it is read at the sampling rate. `None` for what is no such file.
+pub fn parse_status(text: &[u8]) -> Option<Status> {
+    let mut status = Status::default();
+    let mut known = false;
+    for line in text.split(|&b| b == b'\n') {
+        let Some(colon) = line.iter().position(|&b| b == b':') else { continue };
+        let (key, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+        let kb = || std::str::from_utf8(value.strip_suffix(b"kB")?.trim_ascii()).ok()?.parse().ok();
+        match key {
+            b"State" => {
+                known = true;
+                status.zombie = matches!(value.first(), Some(b'Z' | b'X'));
+            }
+            b"Threads" => status.threads = std::str::from_utf8(value).ok()?.parse().ok()?,
+            b"VmRSS" => status.rss_kb = kb()?,
+            b"RssAnon" => status.anon_kb = Some(kb()?),
+            b"RssFile" => status.file_kb = kb()?,
+            b"RssShmem" => status.shmem_kb = kb()?,
+            b"VmSwap" => status.swap_kb = kb()?,
+            b"VmHWM" => status.hwm_kb = kb()?,
+            _ => {}
+        }
+    }
+    known.then_some(status)
+}
+
 /// The process ids of a `children` file.
 pub fn parse_children(text: &[u8]) -> impl Iterator<Item = i32> + '_ {
     text.split(u8::is_ascii_whitespace).filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
@@ -119,8 +170,21 @@ pub fn is_device_node(path: &[u8]) -> bool {
 
 /// Busy and total ticks of the first line of `/proc/stat`.
 pub fn parse_cpu_total(text: &[u8]) -> Option<(u64, u64)> {
-    let line = text.split(|&b| b == b'\n').next()?.strip_prefix(b"cpu ")?;
-    let ticks: Vec<u64> = std::str::from_utf8(line).ok()?.split_ascii_whitespace().map_while(|word| word.parse().ok()).collect();
+    parse_cpu_ticks(text.split(|&b| b == b'\n').next()?.strip_prefix(b"cpu ")?)
+}
+
+/// Number, busy and total ticks of every CPU that `/proc/stat` tells of (those that are online).
+pub fn parse_cpus(text: &[u8]) -> impl Iterator<Item = (u32, (u64, u64))> + '_ {
+    text.split(|&b| b == b'\n').filter_map(|line| {
+        let rest = line.strip_prefix(b"cpu")?;
+        let space = rest.iter().position(|&b| b == b' ')?;
+        let number = std::str::from_utf8(&rest[..space]).ok()?.parse().ok()?;
+        Some((number, parse_cpu_ticks(&rest[space..])?))
+    })
+}
+
+fn parse_cpu_ticks(fields: &[u8]) -> Option<(u64, u64)> {
+    let ticks: Vec<u64> = std::str::from_utf8(fields).ok()?.split_ascii_whitespace().map_while(|word| word.parse().ok()).collect();
     // user nice system idle iowait irq softirq steal; guest times that follow are part of user already.
     let total: u64 = ticks.iter().take(8).fold(0, |sum, &t| sum.saturating_add(t));
     let idle = ticks.get(3)?.saturating_add(ticks.get(4).copied().unwrap_or(0));
@@ -177,6 +241,22 @@ mod tests {
     }
 
     #[test]
+    fn status_in_one_pass() {
+        // As proc.rst shows it, with other numbers; the name is made to mislead.
+        let text = b"Name:\tVmRSS:\nState:\tS (sleeping)\nThreads:\t7\nVmHWM:\t  300 kB\nVmRSS:\t  210 kB\nRssAnon:\t  100 kB\nRssFile:\t   80 kB\nRssShmem:\t   30 kB\nVmSwap:\t    9 kB\n";
+        let wanted =
+            Status { zombie: false, threads: 7, rss_kb: 210, anon_kb: Some(100), file_kb: 80, shmem_kb: 30, swap_kb: 9, hwm_kb: 300 };
+        assert_eq!(parse_status(text), Some(wanted));
+        let old = parse_status(b"Name:\tx\nState:\tR (running)\nThreads:\t1\nVmRSS:\t  210 kB\n").unwrap();
+        assert_eq!((old.rss_kb, old.anon_kb), (210, None));
+        assert!(parse_status(b"Name:\tx\nState:\tZ (zombie)\nThreads:\t1\n").unwrap().zombie);
+        assert_eq!(parse_status(b""), None);
+        for end in 0..text.len() {
+            let _ = parse_status(&text[..end]);
+        }
+    }
+
+    #[test]
     fn children_file() {
         assert_eq!(parse_children(b"12 345 6 ").collect::<Vec<_>>(), [12, 345, 6]);
         assert_eq!(parse_children(b"").count(), 0);
@@ -213,5 +293,7 @@ mod tests {
         let text = b"cpu  100 5 20 800 30 1 2 3 50 0\ncpu0 1 2 3\n";
         assert_eq!(parse_cpu_total(text), Some((131, 961)));
         assert_eq!(parse_cpu_total(b"intr 5"), None);
+        let text = b"cpu  9 9 9 9\ncpu0 100 5 20 800 30 1 2 3 50 0\ncpu12 1 1 1 7\ncpux 1 2 3 4\ncpu3 1 2 3\nintr 5 cpu4 1 1 1 1\n";
+        assert_eq!(parse_cpus(text).collect::<Vec<_>>(), [(0, (131, 961)), (12, (3, 10))]);
     }
 }

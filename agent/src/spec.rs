@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::done::{Done, Ended, LaunchContext, PssSample, Reason, ResourceUsage, SourceReport, SourceState};
+pub use crate::done::{
+    Done, Ended, Footprint, LaunchContext, Memory, MemoryPoint, PssSample, Reason, ResourceUsage, SourceReport, SourceState,
+};
 
 /// The version of [`Spec`] and [`Done`] that this crate reads and writes.
 pub const VERSION: u32 = 1;
@@ -44,6 +46,31 @@ pub struct Spec {
     /// The runner's event file (JSON lines), followed to take one PSS sample at the ends of phases.
     #[serde(default)]
     pub phase_file: Option<String>,
+    /// For long runs: telemetry.csv holds changes alone, and a row of one name at most every so many milliseconds; every window of
+    /// `window_ms` begins with one. 0 keeps every sample.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub compact_ms: u64,
+    /// Milliseconds of the windows, from the spawn on, of which `windows.csv` holds the smallest, largest and mean value of every name; 0 = no such file.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub window_ms: u64,
+    /// Temperatures that end the command with [`Reason::ThermalTrip`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trip: Vec<Trip>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+/// A zone that must not be hotter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trip {
+    /// The name of its rows in telemetry.csv (source `thermal`).
+    pub zone: String,
+    /// Two readings in a row above this, in C, end the command.
+    pub max_c: f64,
 }
 
 /// The fastest sampling that a spec may ask for, in samples a second.
@@ -75,6 +102,12 @@ impl Spec {
         if !(0.0..=MAX_RATE_HZ).contains(&self.rate_hz) {
             wrong.push(format!("rate_hz is {}, allowed are 0 to {MAX_RATE_HZ}", self.rate_hz));
         }
+        if !self.trip.is_empty() && self.rate_hz <= 0.0 {
+            wrong.push("trip without sampling: rate_hz is 0, so no temperature would be read".to_owned());
+        }
+        if let Some(limit) = self.trip.iter().find(|limit| !limit.max_c.is_finite()) {
+            wrong.push(format!("trip: {} C is no limit for {}", limit.max_c, limit.zone));
+        }
         if self.timeout_ms == 0 {
             wrong.push("timeout_ms is 0: every run needs an end".to_owned());
         }
@@ -105,7 +138,7 @@ mod tests {
     fn optional_fields_may_be_left_out_and_unknown_ones_are_errors() {
         let spec: Spec = serde_json::from_str(TEXT).unwrap();
         assert_eq!(spec.check(), Ok(()));
-        assert!(spec.watch.is_empty() && spec.stdin.is_none());
+        assert!(spec.watch.is_empty() && spec.stdin.is_none() && spec.trip.is_empty() && spec.compact_ms == 0);
         let back: Spec = serde_json::from_str(&serde_json::to_string(&spec).unwrap()).unwrap();
         assert_eq!(back, spec);
         let odd = TEXT.replace("\"v\":1", "\"v\":1,\"nice\":3");
@@ -117,10 +150,11 @@ mod tests {
         let mut spec: Spec = serde_json::from_str(TEXT).unwrap();
         spec.v = 9;
         spec.argv.clear();
+        spec.trip.push(Trip { zone: "skin".to_owned(), max_c: f64::INFINITY });
         spec.rate_hz = f64::NAN;
         spec.env.insert("A=B".to_owned(), String::new());
         let text = spec.check().unwrap_err();
-        for part in ["v is 9", "no program", "rate_hz", "A=B"] {
+        for part in ["v is 9", "no program", "rate_hz", "A=B", "trip: inf C"] {
             assert!(text.contains(part), "{part} in {text}");
         }
     }

@@ -13,14 +13,17 @@ use std::time::{Duration, Instant};
 use crate::clock;
 use crate::done::{Done, Ended, Reason, SourceReport};
 use crate::evidence;
+use crate::lanes::{self, Counts, Stuck};
 use crate::observe::Observer;
 use crate::outdir::{OutDir, OutDirError};
 use crate::phase::PhaseFile;
 use crate::pump::{self, Pumped};
 use crate::reaper::{Exit, Reaper};
-use crate::sources::{self, Processes, Reader};
+use crate::sources::{self, Processes, Reader, Service, Sources, memory};
 use crate::spec::{Spec, VERSION};
-use crate::telemetry::{self, Counts, Table};
+use crate::telemetry::Log;
+use crate::trip::Tripped;
+use crate::watcher::Watcher;
 
 /// How long threads may take to come to their ends once the tree is gone.
 const THREADS_END: Duration = Duration::from_secs(5);
@@ -69,17 +72,22 @@ pub fn run(spec_path: &Path) -> Result<(), AgentError> {
     let text = fs::read(spec_path).map_err(|e| wrong(e.to_string()))?;
     let spec: Spec = serde_json::from_slice(&text).map_err(|e| wrong(e.to_string()))?;
     spec.check().map_err(wrong)?;
+    // Before the agent is the one who gets the orphans: a watcher is not one of the command's processes.
+    let watcher = if spec.rate_hz > 0.0 { Watcher::start() } else { None };
     let reaper = Reaper::new().map_err(|e| AgentError::System("become the reaper of the command's processes", e))?;
     let mut out = OutDir::claim(Path::new(&spec.out_dir))?;
-    let done = supervise(&spec, reaper, &out)?;
+    let done = supervise(&spec, reaper, watcher, &out)?;
     out.finish(done).map_err(|e| AgentError::File(out.join("done.json"), e))
 }
 
-fn supervise(spec: &Spec, mut reaper: Reaper, out: &OutDir) -> Result<Done, AgentError> {
+fn supervise(spec: &Spec, mut reaper: Reaper, watcher: Option<Watcher>, out: &OutDir) -> Result<Done, AgentError> {
     let processes = Arc::new(Processes::default());
     let sampling = spec.rate_hz > 0.0;
     // Before the spawn: probing all zones of a phone takes 200 ms.
-    let (reports, readers) = if sampling { sources::open_all(&processes) } else { (Vec::new(), Vec::new()) };
+    let sources = sampling.then(|| sources::open_all(&processes, Service::Watched(watcher)));
+    let Sources { reports, readers, heard } = sources.unwrap_or_default();
+    // What the agent itself ran before is not the command's.
+    let before = evidence::children_usage();
     let phases = spec.phase_file.as_ref().map(|path| PhaseFile::new(spec.in_cwd(path)));
     let mut done = blank(reports);
     if !reaper.is_subreaper() {
@@ -108,7 +116,7 @@ fn supervise(spec: &Spec, mut reaper: Reaper, out: &OutDir) -> Result<Done, Agen
             let threads = Threads::start(spec, out, child, (readers, observed, phases), done.start_ns);
             match threads {
                 Ok(mut threads) => {
-                    (done.ended.reason, done.ended.message) = wait(spec, &mut reaper, done.start_ns);
+                    (done.ended.reason, done.ended.message) = wait(spec, &mut reaper, done.start_ns, &threads.tripped);
                     finish(spec, &mut reaper, &mut threads, &mut done);
                     threads.collect(&mut done, &mut errors);
                 }
@@ -117,13 +125,20 @@ fn supervise(spec: &Spec, mut reaper: Reaper, out: &OutDir) -> Result<Done, Agen
                     return Err(AgentError::System("start a thread", e));
                 }
             }
-            done.peak_rss_kb = processes.peak_rss_kb();
+            done.peak_rss_kb = processes.memory.peak_rss_kb();
+            done.vm_hwm_kb = done.vm_hwm_kb.max(processes.memory.hwm_kb());
+            done.memory = processes.memory.evidence(&mut done.sources);
             done.write_error = (!errors.is_empty()).then(|| errors.join("; "));
         }
     }
-    done.rusage = evidence::children_usage();
+    done.rusage = evidence::children_usage().since(&before);
     done.boottime_minus_monotonic_ns[1] = clock::suspended_ns();
-    done.agent_cpu_s = evidence::own_cpu_s();
+    done.agent_cpu_s = evidence::own_cpu_s() + before.user_s + before.sys_s;
+    if let Some(heard) = heard {
+        done.watcher_cpu_s = heard.cpu_us.load(Ordering::Relaxed) as f64 / 1e6;
+        done.agent_cpu_s += done.watcher_cpu_s;
+        sources::heard_of(&mut done.sources, &heard);
+    }
     Ok(done)
 }
 
@@ -140,6 +155,7 @@ fn blank(sources: Vec<SourceReport>) -> Done {
         rusage: evidence::children_usage(),
         peak_rss_kb: None,
         vm_hwm_kb: None,
+        memory: None,
         pss: Vec::new(),
         mapped: Vec::new(),
         device_nodes: Vec::new(),
@@ -149,6 +165,7 @@ fn blank(sources: Vec<SourceReport>) -> Done {
         samples: 0,
         overruns: 0,
         agent_cpu_s: 0.0,
+        watcher_cpu_s: 0.0,
         sources,
         launch_context: evidence::launch_context(),
         leftovers: 0,
@@ -158,8 +175,8 @@ fn blank(sources: Vec<SourceReport>) -> Done {
     }
 }
 
-/// Until there is a reason to end: the command's own exit, a cancel, the time, a file that grew too large.
-fn wait(spec: &Spec, reaper: &mut Reaper, start_ns: u64) -> (Reason, Option<String>) {
+/// Until there is a reason to end: the command's own exit, a cancel, the time, a zone that is too hot, a file that grew too large.
+fn wait(spec: &Spec, reaper: &mut Reaper, start_ns: u64, tripped: &Tripped) -> (Reason, Option<String>) {
     /// How often watched files are looked at: at 1 GB/s they overshoot by 50 MB.
     const WATCH_NS: u64 = 50_000_000;
     let deadline = start_ns.saturating_add(spec.timeout_ms.saturating_mul(1_000_000));
@@ -175,6 +192,9 @@ fn wait(spec: &Spec, reaper: &mut Reaper, start_ns: u64) -> (Reason, Option<Stri
         if now >= deadline {
             return (Reason::Timeout, Some(format!("still running after {} ms", spec.timeout_ms)));
         }
+        if let Some(words) = tripped.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return (Reason::ThermalTrip, Some(words));
+        }
         for watch in &spec.watch {
             let length = fs::metadata(spec.in_cwd(&watch.path)).map_or(0, |m| m.len());
             if length > watch.max_bytes {
@@ -182,7 +202,7 @@ fn wait(spec: &Spec, reaper: &mut Reaper, start_ns: u64) -> (Reason, Option<Stri
                 return (Reason::OutputLimit, Some(message));
             }
         }
-        reaper.wait(if spec.watch.is_empty() { deadline } else { deadline.min(now + WATCH_NS) });
+        reaper.wait(if spec.watch.is_empty() && spec.trip.is_empty() { deadline } else { deadline.min(now + WATCH_NS) });
     }
 }
 
@@ -211,8 +231,10 @@ fn finish(spec: &Spec, reaper: &mut Reaper, threads: &mut Threads, done: &mut Do
 /// Everything that runs beside the supervisor.
 struct Threads {
     observer: Observer,
-    table: Option<Arc<Mutex<Table>>>,
+    table: Option<Arc<Mutex<Log>>>,
+    tripped: Tripped,
     counts: Arc<Counts>,
+    stuck: Stuck,
     outputs: [Receiver<Pumped>; 2],
     /// Dropped to stop them.
     stop: io::PipeWriter,
@@ -237,12 +259,18 @@ impl Threads {
         }
         let (readers, processes, phases) = inputs;
         let counts = Arc::new(Counts::default());
-        let table = (!readers.is_empty()).then(|| Arc::new(Mutex::new(Table::create(&out.join("telemetry.csv")))));
-        if let Some(table) = &table {
-            telemetry::start(readers, spec.rate_hz, table, &counts, &stopped, &done)?;
+        let tripped = Tripped::default();
+        let log = || Log::create(Path::new(&spec.out_dir), spec.compact_ms, spec.window_ms, start_ns);
+        let table = (!readers.is_empty()).then(|| Arc::new(Mutex::new(log())));
+        let stuck = match &table {
+            Some(table) => lanes::start(readers, spec.rate_hz, (&spec.trip, &tripped), table, &counts, &stopped, &done)?,
+            None => Stuck::default(),
+        };
+        if let Some(processes) = &processes {
+            memory::watch_loading(Arc::clone(processes), start_ns, phases.is_some(), stopped.try_clone()?, done.clone())?;
         }
         let observer = Observer::start(start_ns, processes, phases, stopped, done)?;
-        Ok(Self { observer, table, counts, outputs: [stdout, stderr], stop, ended })
+        Ok(Self { observer, table, tripped, counts, stuck, outputs: [stdout, stderr], stop, ended })
     }
 
     /// Stops them and takes what they have. One that is stuck in a read is not waited for: it ends with the agent.
@@ -270,6 +298,9 @@ impl Threads {
                 Ok(mut table) => errors.extend(table.finish()),
                 Err(_) => errors.push("telemetry.csv: the disk does not take it, its end is missing".to_owned()),
             }
+        }
+        for label in self.stuck.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            done.notes.push(format!("{label}: a reading of it got stuck and was left to a thread of its own"));
         }
         done.samples = self.counts.samples.load(Ordering::Relaxed);
         done.overruns = self.counts.overruns.load(Ordering::Relaxed);

@@ -1,17 +1,12 @@
-//! The sampling threads and their table. Two lanes: reads that take microseconds, at the rate of the spec, and all others once a second,
-//! so that a read that blocks does not make the fast ones late.
+//! The table of the samples, written as it grows.
 
 use std::fs::File;
-use std::io::{self, PipeReader};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 
-use crate::clock;
-use crate::sources::{HEADER, Pace, Reader, Rows};
+use crate::digest::{self, Digest};
+use crate::sources::HEADER;
 
 /// Rows wait this long for company before they are written.
 const FLUSH_NS: u64 = 1_000_000_000;
@@ -19,8 +14,9 @@ const FLUSH_BYTES: usize = 32 << 10;
 /// A table that is never reached at sane rates (10 Hz on a phone: 10 kB/s), but the disk is not ours.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// telemetry.csv.
+/// A file of rows: telemetry.csv, windows.csv.
 pub struct Table {
+    name: &'static str,
     file: Option<File>,
     /// Bytes of whole rows in the file: after a failed write the next one begins here again.
     good: u64,
@@ -31,8 +27,8 @@ pub struct Table {
 
 impl Table {
     /// Makes the file with its header. An error is kept: the run goes on without.
-    pub fn create(path: &Path) -> Self {
-        let mut table = Self { file: None, good: 0, waiting: HEADER.into(), flushed_ns: 0, error: None };
+    pub fn create(path: &Path, name: &'static str, header: &str) -> Self {
+        let mut table = Self { name, file: None, good: 0, waiting: header.into(), flushed_ns: 0, error: None };
         match File::create(path) {
             Ok(file) => table.file = Some(file),
             Err(e) => table.fail(&e),
@@ -78,67 +74,51 @@ impl Table {
     }
 
     fn fail(&mut self, error: &io::Error) {
-        self.error.get_or_insert_with(|| format!("telemetry.csv: {error}"));
+        self.error.get_or_insert_with(|| format!("{}: {error}", self.name));
     }
 }
 
-/// Rounds and missed periods of the fast lane.
-#[derive(Default)]
-pub struct Counts {
-    /// Rounds.
-    pub samples: AtomicU64,
-    /// Periods in which there was none.
-    pub overruns: AtomicU64,
+/// Where the rows go: all of them into telemetry.csv, or what the digest keeps of them, and its windows into windows.csv.
+pub struct Log {
+    table: Table,
+    digest: Option<(Digest, Table)>,
+    kept: Vec<u8>,
+    windows: Vec<u8>,
 }
 
-/// Starts a thread for each pace that has readers. They end when the writer of `stop` is gone; each then drops its `done`.
-pub fn start(
-    readers: Vec<Box<dyn Reader>>,
-    rate_hz: f64,
-    table: &Arc<Mutex<Table>>,
-    counts: &Arc<Counts>,
-    stop: &PipeReader,
-    done: &Sender<()>,
-) -> io::Result<()> {
-    let (fast, slow): (Vec<_>, Vec<_>) = readers.into_iter().partition(|reader| reader.pace() == Pace::Fast);
-    let counts = [Arc::clone(counts), Arc::default()];
-    for ((name, rate, mut readers), counts) in [("fast", rate_hz, fast), ("slow", rate_hz.min(1.0), slow)].into_iter().zip(counts) {
-        if readers.is_empty() {
-            continue;
-        }
-        let period_ns = (1e9 / rate).round() as u64;
-        let (table, stop, done) = (Arc::clone(table), stop.try_clone()?, done.clone());
-        thread::Builder::new().name(name.to_owned()).stack_size(256 << 10).spawn(move || {
-            lane(&mut readers, period_ns.max(1), &table, &counts, &stop);
-            drop(done);
-        })?;
+impl Log {
+    /// Makes the files in the folder of the run.
+    pub fn create(out: &Path, compact_ms: u64, window_ms: u64, start_ns: u64) -> Self {
+        let table = Table::create(&out.join("telemetry.csv"), "telemetry.csv", HEADER);
+        let digest = (compact_ms > 0 || window_ms > 0).then(|| {
+            let ns = |ms: u64| ms.saturating_mul(1_000_000);
+            let windows = Table::create(&out.join("windows.csv"), "windows.csv", digest::HEADER);
+            (Digest::new(ns(compact_ms), ns(window_ms), start_ns), windows)
+        });
+        Self { table, digest, kept: Vec::new(), windows: Vec::new() }
     }
-    Ok(())
-}
 
-fn lane(readers: &mut [Box<dyn Reader>], period_ns: u64, table: &Mutex<Table>, counts: &Counts, stop: &PipeReader) {
-    let mut rows = Rows::default();
-    let mut due = clock::monotonic_ns();
-    loop {
-        rows.begin(clock::monotonic_ns());
-        for reader in &mut *readers {
-            reader.sample(&mut rows);
-        }
-        counts.samples.fetch_add(1, Ordering::Relaxed);
-        table.lock().unwrap_or_else(PoisonError::into_inner).append(rows.text(), rows.t_ns());
-        let missed;
-        (due, missed) = next(due, period_ns, clock::monotonic_ns());
-        counts.overruns.fetch_add(missed, Ordering::Relaxed);
-        if !clock::wait(due, stop) {
-            return;
-        }
+    /// Adds the rows of a round.
+    pub fn append(&mut self, rows: &[u8], now_ns: u64) {
+        let Some((digest, windows)) = &mut self.digest else { return self.table.append(rows, now_ns) };
+        self.kept.clear();
+        self.windows.clear();
+        digest.take(rows, now_ns, &mut self.kept, &mut self.windows);
+        self.table.append(&self.kept, now_ns);
+        windows.append(&self.windows, now_ns);
     }
-}
 
-/// The next due time on the grid of the first one, and how many were missed.
-fn next(due: u64, period_ns: u64, now: u64) -> (u64, u64) {
-    let missed = now.saturating_sub(due) / period_ns;
-    (due.saturating_add((missed + 1).saturating_mul(period_ns)), missed)
+    /// Writes what waits, the last window too. Gives the first error of each file.
+    pub fn finish(&mut self) -> Vec<String> {
+        let mut errors = Vec::from_iter(self.table.finish());
+        if let Some((digest, windows)) = &mut self.digest {
+            self.windows.clear();
+            digest.close(&mut self.windows);
+            windows.waiting.extend_from_slice(&self.windows);
+            errors.extend(windows.finish());
+        }
+        errors
+    }
 }
 
 #[cfg(test)]
@@ -146,16 +126,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn periods_stay_on_their_grid() {
-        assert_eq!(next(100, 10, 100), (110, 0));
-        assert_eq!(next(100, 10, 109), (110, 0));
-        assert_eq!(next(100, 10, 135), (140, 3));
-        assert_eq!(next(100, 10, 50), (110, 0));
-    }
-
-    #[test]
     fn a_full_disk_is_said_once_and_costs_no_memory() {
-        let mut table = Table::create(Path::new("/dev/full"));
+        let mut table = Table::create(Path::new("/dev/full"), "telemetry.csv", HEADER);
         for t in 0..100 {
             table.append(&[b'x'; 1024], t * FLUSH_NS);
         }
@@ -166,7 +138,7 @@ mod tests {
     #[test]
     fn rows_reach_the_file() {
         let path = std::env::temp_dir().join(format!("bench-agent-table-{}", std::process::id()));
-        let mut table = Table::create(&path);
+        let mut table = Table::create(&path, "telemetry.csv", HEADER);
         table.append(b"1,a,b,2,c\n", 1);
         table.append(b"2,a,b,2,c\n", 2);
         assert_eq!(table.finish(), None);

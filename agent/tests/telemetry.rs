@@ -9,12 +9,18 @@ use std::process::Command;
 use bench_agent::spec::{SourceReport, SourceState};
 use common::Run;
 
-/// (t_ns, value) by source and name; every row is checked for its form.
-fn table(run: &Run) -> BTreeMap<(String, String), Vec<(u64, f64)>> {
-    let text = run.read("telemetry.csv");
+/// (t_ns, value) by source and name.
+type Series = BTreeMap<(String, String), Vec<(u64, f64)>>;
+
+fn table(run: &Run) -> Series {
+    series_of(&run.read("telemetry.csv"))
+}
+
+/// Every row is checked for its form.
+fn series_of(text: &str) -> Series {
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("t_ns,source,name,value,unit"));
-    let mut series: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    let mut series = Series::new();
     for line in lines {
         let fields: Vec<_> = line.split(',').collect();
         let [t_ns, source, name, value, unit] = fields[..] else { panic!("{line}") };
@@ -123,9 +129,55 @@ fn probe_lists_every_source() {
     let output = Command::new(env!("CARGO_BIN_EXE_bench-agent")).arg("probe").output().unwrap();
     let sources: Vec<SourceReport> = serde_json::from_slice(&output.stdout).unwrap();
     let names: Vec<_> = sources.iter().map(|source| source.name.as_str()).collect();
-    assert_eq!(names, ["process", "pss", "cpufreq", "thermal", "meminfo", "cpu", "clock"]);
+    let all = "process pss dmabuf kgsl_memory cpufreq thermal cooling gpu ddr devfreq npu battery power psi disk meminfo cpu clock thermalservice";
+    assert_eq!(names.join(" "), all);
     assert_eq!(sources[0].state, SourceState::Available);
+    assert!(sources.iter().all(|source| source.read_us.is_some()), "each one says how long reading took");
     let version = Command::new(env!("CARGO_BIN_EXE_bench-agent")).arg("--version").output().unwrap();
     assert!(version.stdout.starts_with(b"bench-agent 0."));
     assert_eq!(Command::new(env!("CARGO_BIN_EXE_bench-agent")).output().unwrap().status.code(), Some(2));
+}
+
+/// A run of hours keeps changes and windows: what the windows say is what every sample would have said.
+#[test]
+fn a_long_run_keeps_changes_and_windows() {
+    let mut run = Run::sh("sleep 2.3");
+    (run.spec.compact_ms, run.spec.window_ms) = (500, 1000);
+    let done = run.finish();
+    assert_eq!(done.write_error, None);
+    let series = table(&run);
+    // 20 samples a second of the size of a program that sleeps: one row a window, not 46.
+    let rows = series[&key("process", "processes")].len();
+    assert!((3..=6).contains(&rows), "{rows}");
+    let times: Vec<u64> = series[&key("process", "rss_kb")].iter().map(|row| row.0).collect();
+    assert!(
+        times
+            .windows(2)
+            .all(|w| w[1] - w[0] >= 400_000_000 || (w[1] - done.start_ns) / 1_000_000_000 > (w[0] - done.start_ns) / 1_000_000_000)
+    );
+
+    let text = run.read("windows.csv");
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("t_ns,source,name,min,max,mean,n,unit"));
+    let windows: Vec<Vec<&str>> =
+        lines.map(|l| l.split(',').collect()).filter(|f: &Vec<_>| f[1] == "process" && f[2] == "rss_kb").collect();
+    assert_eq!(windows.len(), 3, "{text}");
+    let samples: u64 = windows.iter().map(|w| w[6].parse::<u64>().unwrap()).sum();
+    assert_eq!(samples, done.samples);
+    for (w, place) in windows.iter().zip(0..) {
+        let [min, max, mean] = [3, 4, 5].map(|i| w[i].parse::<f64>().unwrap());
+        assert!(min <= mean && mean <= max && w[7] == "kB", "{w:?}");
+        assert_eq!(w[0].parse::<u64>().unwrap(), done.start_ns + place * 1_000_000_000);
+    }
+}
+
+#[test]
+fn one_round_of_everything() {
+    let output = Command::new(env!("CARGO_BIN_EXE_bench-agent")).arg("sample").output().unwrap();
+    assert!(output.status.success());
+    let series = series_of(std::str::from_utf8(&output.stdout).unwrap());
+    assert!(series.values().all(|rows| rows.len() == 1), "{series:?}");
+    // One that needs two readings, and one that does not.
+    assert!((0.0..=100.0).contains(&series[&key("cpu", "busy_pct")][0].1));
+    assert!(series[&key("meminfo", "mem_available_kb")][0].1 > 1000.0);
 }

@@ -1,6 +1,10 @@
 //! Figures that no tool measured, made of those that were. Pure.
 
 mod compose;
+mod leak;
+pub mod phases;
 pub mod power;
+pub mod series;
 
 pub use compose::{Composed, Refusal, compose};
+pub use leak::{Growth, NoGrowth, growth};

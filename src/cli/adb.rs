@@ -82,9 +82,9 @@ impl Servers {
                 if let Some(words) = other_chip(choice, &chip) {
                     return Err(failed(format!("{}: {words}", adb.facts().name)));
                 }
-                devices.push(adb.with_chip(chip));
+                devices.push((adb.facts().name.clone(), adb.with_chip(chip)));
             }
-            return Ok(devices);
+            return Ok(each_once(devices).into_iter().map(|(_, device)| device).collect());
         }
         let mut matching = Vec::new();
         let mut others = Vec::new();
@@ -103,8 +103,25 @@ impl Servers {
         if matching.is_empty() {
             return Err(failed(format!("no device matches [device]:\n  {}", others.join("\n  "))));
         }
-        select::one(matching, choice.all).map_err(unavailable)
+        select::one(each_once(matching), choice.all).map_err(unavailable)
     }
+}
+
+/// The devices without those that are another one under another name: over USB and over Wi-Fi, or known to two servers. A boot of a kernel
+/// has an id of its own; of a device that does not tell it nothing is known.
+fn each_once(all: Vec<(String, Adb)>) -> Vec<(String, Adb)> {
+    let mut kept: Vec<(String, Adb)> = Vec::new();
+    for (serial, device) in all {
+        let boot = device.said().boot_id.as_ref();
+        match kept.iter().find(|(_, other)| boot.is_some() && other.said().boot_id.as_ref() == boot) {
+            Some((known, other)) => {
+                let at = |adb: &Adb| adb.remote().server().address().to_string();
+                super::note(&format!("{serial} on {} is the same device as {known} on {}: it is measured once", at(&device), at(other)));
+            }
+            None => kept.push((serial, device)),
+        }
+    }
+    kept
 }
 
 fn failed(message: String) -> anyhow::Error {

@@ -120,6 +120,18 @@ impl Console {
             Event::CellSkipped { cell, reason } => self.line(&format!("skipped  {cell}: {reason}")),
             Event::CellFailed { cell, failure } => self.line(&format!("failed   {cell}: {failure}")),
             Event::BlockBegin { .. } | Event::CellDone { .. } => {}
+            Event::SettleBegin { lacks, .. } => {
+                let words = format!("waiting for the device: {}", lacks.join("; "));
+                match &self.bar {
+                    Some(bar) => bar.set_message(printable(&words)),
+                    None => self.line(&words),
+                }
+            }
+            Event::Settled { seconds, why, lacks, .. } => match why {
+                Some(why) => self.line(&format!("the device is not as asked after {seconds:.0} s ({why}): {}", lacks.join("; "))),
+                None if *seconds >= 1.0 => self.line(&format!("the device is ready after {seconds:.0} s")),
+                None => {}
+            },
             Event::LaunchBegin { cell, pass, .. } => {
                 if let Some(bar) = &self.bar {
                     bar.set_message(format!("{cell} ({pass})"));

@@ -250,6 +250,11 @@ async fn give_back(cache: &Cache, device: &Adb) -> Result<String, String> {
         return Err(busy.to_owned());
     }
     let cleaned = device.clean().await.map_err(|e| e.to_string())?;
+    let back = device.put_back().await.map_err(|e| e.to_string())?;
+    if let Some(why) = back.failed {
+        return Err(format!("what an earlier bench had changed could not be put back: {why}"));
+    }
     let files = if cleaned.files == 1 { "1 file".to_owned() } else { format!("{} files", cleaned.files) };
-    Ok(format!("{} bytes given back ({files})", cleaned.bytes))
+    let changed = back.what.map(|what| format!("; put back: {what}")).unwrap_or_default();
+    Ok(format!("{} bytes given back ({files}){changed}", cleaned.bytes))
 }

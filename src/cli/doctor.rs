@@ -3,8 +3,12 @@
 mod gather;
 mod print;
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
+use bench_agent::spec::SourceReport;
 use bench_backend_api::{Axis, Backend, DeviceFacts};
 use serde_json::json;
 
@@ -19,7 +23,7 @@ use crate::{
         DeviceError,
         adb::{Adb, Server, connect},
     },
-    doctor::{Finding, Said, Severity, ask::Asked, unplug},
+    doctor::{Finding, Said, Severity, ask::Asked, checks, examine, unplug},
     registry,
     runtimes::{Cache, agent_for},
     scenario::{DeviceChoice, Scenario},
@@ -45,12 +49,12 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     let cache = cache()?;
     let scenario = args.scenario.as_deref().map(load).transpose()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let findings = runtime.block_on(findings(&cache, args, scenario.as_ref()))?;
+    let (findings, sources) = runtime.block_on(findings(&cache, args, scenario.as_ref()))?;
     match args.format {
         Format::Human => super::print(&print::human(&findings))?,
         Format::Json => {
             let count = |severity| findings.iter().filter(|f| f.severity == severity).count();
-            let value = json!({"scenario": args.scenario, "errors": count(Severity::Error), "warnings": count(Severity::Warning), "findings": findings});
+            let value = json!({"scenario": args.scenario, "errors": count(Severity::Error), "warnings": count(Severity::Warning), "findings": findings, "sources": sources});
             super::print(&format!("{}\n", serde_json::to_string_pretty(&value)?))?;
         }
     }
@@ -62,7 +66,10 @@ fn load(path: &Path) -> anyhow::Result<Scenario> {
     super::load(path).map_err(|problems| super::plan::invalid(&problems))
 }
 
-async fn findings(cache: &Cache, args: &Args, scenario: Option<&Scenario>) -> anyhow::Result<Vec<Finding>> {
+/// What each device lets its user see, by the device's name.
+type Sources = BTreeMap<String, Vec<SourceReport>>;
+
+async fn findings(cache: &Cache, args: &Args, scenario: Option<&Scenario>) -> anyhow::Result<(Vec<Finding>, Sources)> {
     let choice = scenario.map(|s| s.device.clone()).unwrap_or_default();
     let phones = scenario.is_none() || !choice.local;
     let look = if phones { look(args, &choice).await? } else { Look { devices: Vec::new(), errors: Vec::new() } };
@@ -89,8 +96,13 @@ async fn findings(cache: &Cache, args: &Args, scenario: Option<&Scenario>) -> an
     let named = |backend: &&&dyn Backend| scenario.is_none_or(|s| s.matrix.backend.iter().any(|id| id == backend.id()));
     let wanted: Vec<&dyn Backend> = all.iter().filter(named).copied().collect();
     let asked = Wanted { by_name: scenario.is_some(), profile: scenario.is_some_and(|s| s.matrix.axes.contains_key(&Axis::PerfProfile)) };
+    let mut sources = Sources::new();
     for target in &targets {
         findings.extend(gather::phone(cache, target));
+        if let Some(observed) = gather::sources(cache, target).await {
+            findings.extend(examine(checks::sources::CHECKS, &target.facts.name, &observed));
+            sources.extend(observed.ok().map(|reports| (target.facts.name.clone(), reports)));
+        }
         let installed = gather::backends(cache, target, &wanted, asked);
         findings.extend(gather::engines(&installed));
         if let Some(scenario) = scenario {
@@ -100,7 +112,7 @@ async fn findings(cache: &Cache, args: &Args, scenario: Option<&Scenario>) -> an
     if args.survive_unplug {
         findings.push(survive_unplug(cache, targets).await?);
     }
-    Ok(findings)
+    Ok((findings, sources))
 }
 
 /// Devices on the network that a scenario names are connected to, as for a run.

@@ -74,6 +74,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     if args.format == Format::Json {
         let cells: Vec<_> = plan.cells.iter().map(|c| json!({"cell": c.id, "skipped": c.skipped})).collect();
         let value = json!({"scenario": plan.name, "seed": plan.seed, "cells": cells, "launches": time.launches,
+            "soaks": soaks(&plan),
             "expected_s": time.expected.as_secs_f64(), "worst_s": time.worst.as_secs_f64()});
         super::print(&format!("{}\n", serde_json::to_string_pretty(&value)?))?;
         return Ok(Code::Done);
@@ -86,6 +87,13 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
             Some(reason) => format!("skip  {}: {reason}", cell.id),
         })
         .collect();
+    if let (Some(soak), cells @ 1..) = (&plan.soak, time.soaks) {
+        let [usual, most] = soak.disk_bytes(plan.telemetry_rate_hz).map(|bytes| bytes.div_ceil(1_000_000));
+        let duration = seconds(Duration::from_millis(soak.duration_ms));
+        lines.push(format!(
+            "{cells} soaks of {duration} after them; the evidence of one takes about {usual} MB on the device at 20 tokens a second, and never more than {most} MB"
+        ));
+    }
     lines.push(format!(
         "{} cells to run, {} skipped; {} launches; expected {} (an estimate before anything is measured), worst {}\n",
         plan.runnable().len(),
@@ -96,6 +104,13 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     ));
     super::print(&lines.join("\n"))?;
     Ok(Code::Done)
+}
+
+fn soaks(plan: &Plan) -> serde_json::Value {
+    let cells: Vec<&str> = plan.soaked().into_iter().map(|place| plan.cells[place].id.as_str()).collect();
+    let disk = plan.soak.as_ref().map(|s| s.disk_bytes(plan.telemetry_rate_hz));
+    json!({"cells": cells, "duration_s": plan.soak.as_ref().map(|s| s.duration_ms as f64 / 1e3),
+        "disk_bytes_usual": disk.map(|d| d[0]), "disk_bytes_most": disk.map(|d| d[1])})
 }
 
 fn seconds(time: Duration) -> humantime::FormattedDuration {

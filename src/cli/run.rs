@@ -108,10 +108,12 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         let device = device.with_agent(agent);
         let chosen = adb::chosen(device.facts(), &choice);
         let plan = wanted.plan(args, device.facts(), chosen)?;
+        let device = device.with_absence(run::absence(&plan));
         jobs.push((Job::new(args, &cache, plan, device, old.take())?, console));
     }
     let cancel = runtime.block_on(async { cancel() });
     let start = |job: &Job<Adb>, console: &Console| {
+        job.device.heed(cancel.clone());
         let _alone = alone(&cache, job, console, &cancel)?;
         let busy = || {
             console.line("another bench is measuring on this device, from another computer or under another name: waiting for it to end");
@@ -328,6 +330,10 @@ fn finish(args: &Args, folder: &Folder, console: &Console, result: Result<Outcom
     }
     if let Some(words) = outcome.lost {
         let message = format!("the device was lost: {words}\neverything measured before is kept; when it is back, `{resume}`");
+        return Err(Failed { code: Code::Unavailable, message }.into());
+    }
+    if let Some(words) = outcome.aborted {
+        let message = format!("the device is not as [settle] asks: {words}\neverything measured before is kept; go on with `{resume}`");
         return Err(Failed { code: Code::Unavailable, message }.into());
     }
     let tried = outcome.ok + outcome.failed + outcome.unverified;

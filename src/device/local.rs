@@ -13,9 +13,12 @@ use bench_agent::{
     spec::{Done, Spec},
 };
 use bench_backend_api::DeviceFacts;
-use tokio::process::Command;
+use tokio::{
+    io::{AsyncRead, AsyncReadExt},
+    process::Command,
+};
 
-use super::{Cancel, Content, Device, DeviceError, Placed, facts};
+use super::{Answer, Cancel, Content, Device, DeviceError, Placed, ask, facts};
 
 /// Name of this machine in tables and folders.
 pub const LOCAL: &str = "local";
@@ -162,6 +165,36 @@ impl Device for Local {
         Ok(true)
     }
 
+    async fn ask(&self, argv: &[String], limit: Duration) -> Result<Answer, DeviceError> {
+        let Some((program, words)) = argv.split_first() else { return Err(DeviceError::Agent("asked for no program".to_owned())) };
+        let mut command = Command::new(program);
+        command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        #[cfg(unix)]
+        command.process_group(0);
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(e) => {
+                let code = if e.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
+                return Ok(Answer { code: Some(code), stdout: Vec::new(), stderr: format!("{program}: {e}").into_bytes() });
+            }
+        };
+        let pid = child.id();
+        let (out, err) = (child.stdout.take(), child.stderr.take());
+        let work = async { tokio::try_join!(whole(out), whole(err), child.wait()) };
+        match tokio::time::timeout(limit, work).await {
+            Ok(Ok((stdout, stderr, status))) => Ok(Answer { code: status.code(), stdout, stderr }),
+            Ok(Err(e)) => Err(DeviceError::Io { path: program.into(), source: e }),
+            Err(_) => {
+                end_group(pid);
+                Err(DeviceError::Slow { command: argv.join(" "), limit })
+            }
+        }
+    }
+
+    async fn agent(&self) -> Result<String, DeviceError> {
+        Ok(self.agent.to_string_lossy().into_owned())
+    }
+
     async fn remove(&self, folder: &str) {
         let _ = fs::remove_dir_all(folder);
     }
@@ -217,6 +250,29 @@ async fn stopped(cancel: &mut Cancel) {
         std::future::pending::<()>().await;
     }
 }
+
+/// All of a stream; an error if it is more than an answer may have.
+async fn whole(stream: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(stream) = stream {
+        stream.take(ask::LIMIT + 1).read_to_end(&mut bytes).await?;
+    }
+    if bytes.len() as u64 > ask::LIMIT { Err(io::Error::other("the answer has over 16 MiB")) } else { Ok(bytes) }
+}
+
+/// Kills a command that is past its time, with what it started in its group.
+#[cfg(unix)]
+fn end_group(pid: Option<u32>) {
+    use nix::{
+        sys::signal::{Signal, killpg},
+        unistd::Pid,
+    };
+    if let Some(pid) = pid.and_then(|p| i32::try_from(p).ok()) {
+        let _ = killpg(Pid::from_raw(pid), Signal::SIGKILL);
+    }
+}
+#[cfg(not(unix))]
+fn end_group(_: Option<u32>) {}
 
 #[cfg(unix)]
 fn terminate(pid: Option<u32>) {

@@ -2,20 +2,34 @@
 //! conformance tests.
 
 pub mod adb;
+mod ask;
+mod clock;
 mod facts;
 mod identify;
+pub mod keep;
 pub mod local;
+pub mod pins;
 pub mod soc;
+pub mod zones;
 
+pub use ask::{Answer, Reading, ReadingError, readings};
+pub use clock::{ClockReading, DeviceClock};
 pub use facts::{local as local_facts, phone as phone_facts};
 pub use identify::{Identified, SCENARIO, Stated, identify};
 
-use std::{io, path::Path, path::PathBuf, time::Duration};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use bench_agent::spec::{Done, Spec};
 use bench_backend_api::DeviceFacts;
 use thiserror::Error;
 use tokio::sync::{Notify, watch};
+
+use crate::run::logs::Window;
+use keep::Keep;
 
 /// What can go wrong on a device. None of it says anything about a runtime's speed.
 #[derive(Debug, Error)]
@@ -31,6 +45,17 @@ pub enum DeviceError {
     /// The agent can't be started or did not leave its evidence.
     #[error("bench-agent: {0}")]
     Agent(String),
+    /// A short command that did not end in its time; the device is there.
+    #[error("{command} did not answer within {}", humantime::format_duration(*.limit))]
+    Slow {
+        /// The command.
+        command: String,
+        /// Its time.
+        limit: Duration,
+    },
+    /// The device's log did not come; nothing else is the matter.
+    #[error("the device's log is missing: {0}")]
+    Log(String),
     /// Everything over ADB, the loss of the device included.
     #[error(transparent)]
     Adb(#[from] adb::AdbError),
@@ -47,7 +72,7 @@ impl DeviceError {
         match self {
             Self::Io { source, .. } => matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded),
             Self::Adb(e) => e.disk_full(),
-            Self::Agent(_) => false,
+            Self::Agent(_) | Self::Slow { .. } | Self::Log(_) => false,
         }
     }
 
@@ -133,15 +158,65 @@ pub trait Device: Send + Sync {
     }
     /// Fetches a file of the work folder; `false` when it does not exist. At most `limit` bytes are taken.
     fn fetch(&self, folder: &str, name: &str, host: &Path, limit: u64) -> impl Future<Output = Result<bool, DeviceError>> + Send;
-    /// What the system has logged in the last seconds, as [`crate::run::logs`] reads it; `None` where nobody asks for
+    /// What the system has logged since then, as [`crate::run::logs`] reads it; `None` where nobody asks for
     /// it: on this machine the log is other people's business.
-    fn log(&self, seconds: u64) -> impl Future<Output = Result<Option<String>, DeviceError>> + Send {
-        let _ = seconds;
+    fn log(&self, window: &Window) -> impl Future<Output = Result<Option<String>, DeviceError>> + Send {
+        let _ = window;
         async { Ok(None) }
+    }
+    /// Runs a short command without the agent, with an empty standard input; a program without a slash is looked up in the PATH. When the
+    /// device is lost meanwhile and comes back, the command is run again: it must be one that may be run twice.
+    fn ask(&self, argv: &[String], limit: Duration) -> impl Future<Output = Result<Answer, DeviceError>> + Send;
+    /// Path of the agent's program on the device; it is sent if it is not there.
+    fn agent(&self) -> impl Future<Output = Result<String, DeviceError>> + Send;
+    /// One round of everything that the agent can read.
+    fn sense(&self) -> impl Future<Output = Result<Vec<Reading>, DeviceError>> + Send {
+        async { sampled(&self.ask(&[self.agent().await?, "sample".to_owned()], SENSE).await?) }
+    }
+    /// What its `CLOCK_MONOTONIC` is to this machine's clock, from several round trips; `None` where the agent does not tell.
+    fn clock(&self) -> impl Future<Output = Result<Option<ClockReading>, DeviceError>> + Send {
+        async { clock::read(self, &self.agent().await?).await }
+    }
+    /// Where what has to be put back is kept; `None` where nothing is changed but by the user.
+    fn keep(&self) -> Option<Keep> {
+        None
+    }
+    /// Puts back what this bench or an earlier one has changed. Only for whoever has the device to himself.
+    fn put_back(&self) -> impl Future<Output = Result<PutBack, DeviceError>> + Send {
+        async {
+            let Some(keep) = self.keep() else { return Ok(PutBack::default()) };
+            let said = self.ask(&["sh".to_owned(), "-c".to_owned(), keep.put_back()], PUT_BACK).await?;
+            let text = said.text();
+            let what = Some(text.trim()).filter(|w| !w.is_empty()).map(str::to_owned);
+            Ok(if said.ok() { PutBack { what, failed: None } } else { PutBack { what, failed: Some(said.words()) } })
+        }
     }
     /// Removes a work folder.
     fn remove(&self, folder: &str) -> impl Future<Output = ()> + Send;
     /// Ends what a killed bench left running; `launches` are the host's folders of the launches that were in flight. What was ended, in
     /// words. Only for whoever has the device to himself.
     fn end_orphans(&self, launches: &[PathBuf]) -> impl Future<Output = Result<Vec<String>, DeviceError>> + Send;
+}
+
+/// What was put back on a device.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PutBack {
+    /// What, in words; `None` when there was nothing to put back.
+    pub what: Option<String>,
+    /// What of it could not be, in the device's words: it stays to be.
+    pub failed: Option<String>,
+}
+
+/// How long putting back may take: a `settings` of Android's takes a second on a slow phone.
+const PUT_BACK: Duration = Duration::from_secs(60);
+
+/// How long one round of readings may take: a phone's zones alone take a fifth of a second, a slow service some seconds.
+const SENSE: Duration = Duration::from_secs(20);
+
+/// The readings in what `bench-agent sample` printed.
+fn sampled(answer: &Answer) -> Result<Vec<Reading>, DeviceError> {
+    if !answer.ok() {
+        return Err(DeviceError::Agent(format!("`bench-agent sample`: {}", answer.words())));
+    }
+    readings(&answer.text()).map_err(|e| DeviceError::Agent(e.to_string()))
 }

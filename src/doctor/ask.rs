@@ -34,17 +34,23 @@ pub struct Asked {
     pub online: Vec<u32>,
     /// What the store of `bench` holds, in bytes.
     pub staged_bytes: Option<u64>,
+    /// Folders of the work root, or above it, in which this user can't make a file, with the device's words.
+    pub unwritable: Vec<String>,
     /// Refusals on the way to the compute DSP, in the log that the device still has.
     pub refusals: Vec<Refusal>,
 }
 
 /// Asks a device. `root` is the work root, which need not exist.
 pub async fn ask(remote: &Remote, root: &str) -> Result<Asked, AdbError> {
+    // The root need not exist: then it is made in the nearest folder that does.
     let script = format!(
-        "echo \"online=$(cat /sys/devices/system/cpu/online 2>/dev/null)\"\n\
-         echo \"staged=$(du -sk {}/store 2>/dev/null)\"\necho '{LOG}'\n{}",
-        quote(root),
-        logs::command(86_400)
+        "r={root}; d=$r; while [ ! -e \"$d\" ] && [ -n \"$d\" ]; do d=${{d%/*}}; done\n\
+         for d in \"${{d:-/}}\" \"$r/store\" \"$r/work\"; do [ -d \"$d\" ] || continue\n\
+         t=\"$d/.bench-doctor.$$\"; x=$( (: > \"$t\") 2>&1) && rm -f -- \"$t\" || echo \"unwritable=$d: $x\"; done\n\
+         echo \"online=$(cat /sys/devices/system/cpu/online 2>/dev/null)\"\n\
+         echo \"staged=$(du -sk {root}/store 2>/dev/null)\"\necho '{LOG}'\n{}",
+        logs::command(&logs::Window { seconds: 86_400, start: None }),
+        root = quote(root)
     );
     let output = remote.exec(&script, Limits { output: 3 * logs::LIMIT as u64, ..Limits::default() }).await?;
     Ok(read(&output.text()))
@@ -58,8 +64,13 @@ pub fn read(text: &str) -> Asked {
     Asked {
         online: value("online").map(processors).unwrap_or_default(),
         staged_bytes: kib.and_then(|k| k.checked_mul(1024)),
+        unwritable: small.lines().filter_map(|line| Some(printable(line.strip_prefix("unwritable=")?))).take(MOST).collect(),
         refusals: refusals(log),
     }
+}
+
+fn printable(line: &str) -> String {
+    line.chars().filter(|c| !c.is_control()).take(200).collect()
 }
 
 fn refusals(log: &str) -> Vec<Refusal> {
@@ -68,7 +79,7 @@ fn refusals(log: &str) -> Vec<Refusal> {
         let Some(entry) = knowledge::DEVICE.find(line).filter(|e| REFUSALS.contains(&e.entry.id.as_str())) else { continue };
         let hint = entry.hint();
         if found.len() < MOST && found.iter().all(|f| f.hint != hint) {
-            found.push(Refusal { line: line.chars().filter(|c| !c.is_control()).take(200).collect(), hint });
+            found.push(Refusal { line: printable(line), hint });
         }
     }
     found
@@ -92,9 +103,12 @@ mod tests {
     fn answers_of_a_phone() {
         let denied = r#"1748850000.123  1000  1200  1200 W auditd: type=1400 audit(0.0:471631): avc:  denied  { read } for  name="adsprpc-smd-secure" dev="tmpfs" scontext=u:r:shell:s0 tclass=chr_file permissive=0"#;
         let harmless = r#"1748850001.000  1000  1200  1200 W auditd: type=1400 audit(0.0:9): avc: denied { read } for name="stat" dev="proc" tclass=file permissive=0"#;
-        let text = format!("online=0-5,7\nstaged=2048\t/data/local/tmp/bench/store\n{LOG}\n{harmless}\n{denied}\n{denied}\n");
+        let text = format!(
+            "unwritable=/data/bench/store: sh: can't create: Permission denied\nonline=0-5,7\nstaged=2048\t/data/local/tmp/bench/store\n{LOG}\n{harmless}\n{denied}\n{denied}\n"
+        );
         let asked = read(&text);
         assert_eq!((asked.online, asked.staged_bytes), (vec![0, 1, 2, 3, 4, 5, 7], Some(2048 * 1024)));
+        assert_eq!(asked.unwritable, ["/data/bench/store: sh: can't create: Permission denied"]);
         assert_eq!(asked.refusals.len(), 1, "the same refusal is told once: {:?}", asked.refusals);
         assert!(asked.refusals[0].line.contains("adsprpc-smd-secure") && asked.refusals[0].hint.contains("SELinux refused"));
     }

@@ -4,8 +4,10 @@ use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom},
     path::Path,
+    process::{Command, Stdio},
 };
 
+use bench_agent::spec::SourceReport;
 use bench_backend_api::{Installed, Need, tool::file_of};
 use serde_json::Value;
 
@@ -100,6 +102,16 @@ pub fn binary(root: &Path, name: &str) -> Binary {
 pub fn config(path: &Path) -> Result<Value, String> {
     let text = small_text(path).map_err(|e| e.to_string())?;
     serde_json::from_str(&text).map_err(|e| format!("{}: not JSON: {e}", path.display()))
+}
+
+/// The telemetry sources of this machine, by its agent.
+///
+/// # Errors
+/// In words: the agent does not run, or prints something else.
+pub fn sources(agent: &Path) -> Result<Vec<SourceReport>, String> {
+    let wrong = |words: String| format!("{} probe: {words}", agent.display());
+    let output = Command::new(agent).arg("probe").stdin(Stdio::null()).output().map_err(|e| wrong(e.to_string()))?;
+    serde_json::from_slice(&output.stdout).map_err(|e| wrong(e.to_string()))
 }
 
 #[cfg(test)]

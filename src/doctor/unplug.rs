@@ -66,6 +66,9 @@ fn spec(device: &Adb, work: &str, folder: &Path, patience: Patience) -> Spec {
         max_output_bytes: 1 << 16,
         watch: Vec::new(),
         phase_file: None,
+        compact_ms: 0,
+        window_ms: 0,
+        trip: Vec::new(),
     }
 }
 

@@ -10,6 +10,7 @@ use super::{
     folder::{FolderError, launch_dir, write_whole},
     journal,
     schema::FORMAT_VERSION,
+    start::Start,
 };
 use crate::run::events::{Event, Status};
 
@@ -44,9 +45,15 @@ pub struct Record {
     /// Bytes of the files in its work folder.
     #[serde(default)]
     pub staged: Staged,
+    /// Kills by Android's low memory killer that the device's log tells; `None` where there was no log to read.
+    #[serde(default)]
+    pub lmkd_kills: Option<u32>,
     /// Requests made to the device; 0 on this machine.
     #[serde(default)]
     pub round_trips: u64,
+    /// The state in which it began.
+    #[serde(default)]
+    pub start: Start,
 }
 
 /// Bytes of the files that a launch had in its work folder, by what they are.

@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     folder::{FolderError, write_whole},
+    pinned::Pinned,
     schema::FORMAT_VERSION,
 };
+use crate::{device::DeviceClock, scenario::Environment};
 
 /// The manifest of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,9 +38,19 @@ pub struct Manifest {
     pub cells: BTreeMap<String, CellFacts>,
     /// Identifies the lock of the Python environment.
     pub python_lock: String,
-    /// Hashes of the programs in the measured path: our runners, and the programs and scripts of the scenario.
+    /// Hashes of the programs in the measured path: our runners, the programs and scripts of the scenario, and, as `<set>:<name>`, the
+    /// libraries that go onto a device.
     #[serde(default)]
     pub programs: BTreeMap<String, String>,
+    /// What is around the device, as the scenario says.
+    #[serde(default)]
+    pub environment: Environment,
+    /// What was set on the device for the time of the last segment.
+    #[serde(default)]
+    pub pins: Vec<Pinned>,
+    /// The device's clock against this machine's; absent where the agent did not tell.
+    #[serde(default)]
+    pub device_clock: Option<DeviceClock>,
     /// State of the host that could matter.
     pub host: BTreeMap<String, String>,
     /// Seed of the order.

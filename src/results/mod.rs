@@ -4,10 +4,13 @@ pub mod folder;
 pub mod journal;
 pub mod launches;
 pub mod manifest;
+pub mod npu;
+pub mod pinned;
 pub mod portable;
 pub mod power;
 pub mod schema;
 #[cfg(test)]
 mod spec;
+pub mod start;
 mod summary;
 pub mod tables;

@@ -58,7 +58,8 @@ impl RunPower {
         let mut found: Vec<(Key<'_>, Load, LaunchPower, u32)> = Vec::new();
         let counts = |r: &&(PathBuf, Record)| r.1.pass == Pass::Measure && r.1.status == Status::Ok;
         for (dir, record) in recorded.launches.iter().filter(counts) {
-            let segment = segments.entry(record.segment).or_insert_with(|| Segment::read(&baseline_dir(run, device, record.segment), settings));
+            let segment =
+                segments.entry(record.segment).or_insert_with(|| Segment::read(&baseline_dir(run, device, record.segment), settings));
             let load = load(record, plan.measure.warmup);
             let figures = match &load {
                 Ok(load) => launch(dir, record, load, segment, asked),
@@ -132,7 +133,8 @@ impl Segment {
         let done: Option<Done> = fs::read(dir.join("done.json")).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let meter = settings.meter.as_ref().map(|_| {
             let pulses = done.as_ref().map(|d| pulses(&fs::read_to_string(dir.join(PULSES)).unwrap_or_default(), d)).unwrap_or_default();
-            let text = fs::read_to_string(dir.join(METER)).map_err(|e| power::MeterError::Unreadable(format!("its file was not kept: {e}")));
+            let text =
+                fs::read_to_string(dir.join(METER)).map_err(|e| power::MeterError::Unreadable(format!("its file was not kept: {e}")));
             match text.and_then(|text| power::read_meter(&text)) {
                 Ok(samples) => Meter { alignment: power::align(&samples, &pulses), samples },
                 Err(e) => Meter { alignment: Err(e), samples: Vec::new() },
@@ -155,7 +157,8 @@ impl Segment {
 
 fn launch(dir: &Path, record: &Record, load: &Load, segment: &Segment, asked: Asked<'_>) -> LaunchPower {
     // Rule R17, also where nothing was sampled.
-    let slept = record.steps.iter().filter_map(|s| s.done.as_ref()).map(|d| d.boottime_minus_monotonic_ns[1] - d.boottime_minus_monotonic_ns[0]);
+    let slept =
+        record.steps.iter().filter_map(|s| s.done.as_ref()).map(|d| d.boottime_minus_monotonic_ns[1] - d.boottime_minus_monotonic_ns[0]);
     if let Some(ns) = slept.max_by_key(|ns| ns.abs()).filter(|ns| ns.abs() > 100_000_000) {
         return LaunchPower::without(&Refusal::Suspended { ms: ns as f64 / 1e6 }.to_string());
     }
@@ -200,7 +203,9 @@ fn telemetry(files: &[PathBuf]) -> Telemetry {
     for path in files {
         let Ok(mut reader) = csv::ReaderBuilder::new().flexible(true).from_path(path) else { continue };
         for line in reader.records().filter_map(Result::ok) {
-            let (Some(t), Some(value)) = (line.get(0).and_then(|t| t.parse().ok()), line.get(3).and_then(|v| v.parse().ok())) else { continue };
+            let (Some(t), Some(value)) = (line.get(0).and_then(|t| t.parse().ok()), line.get(3).and_then(|v| v.parse().ok())) else {
+                continue;
+            };
             telemetry.push(t, line.get(1).unwrap_or(""), line.get(2).unwrap_or(""), value);
         }
     }

@@ -10,11 +10,12 @@ use super::{
     manifest::Manifest,
     power::{Regressed, RunPower},
     schema::{FORMAT_VERSION, METRICS},
-    tables::Row,
+    start::Settled,
+    tables::{Measured, Row},
 };
 use crate::{
     analysis::power::LaunchPower,
-    run::{QueryMetrics, RUNTIME_REPORTED, events::Status, is_composed, launch_figures, launch_metrics, query_metrics, scope, worst},
+    run::{QueryMetrics, RUNTIME_REPORTED, events::Status, is_composed, launch_figures, query_metrics, scope, worst},
     scenario::{Plan, PlannedCell},
     stats::{self, Summary},
 };
@@ -23,7 +24,13 @@ use crate::{
 pub const COMPOSED: &str = "composed";
 
 /// The row of one cell.
-pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &Recorded, power: &RunPower) -> (Row, Status) {
+pub fn row(
+    planned: &PlannedCell,
+    plan: &Plan,
+    manifest: &Manifest,
+    recorded: &Recorded,
+    (measured, power): (&Measured, &RunPower),
+) -> (Row, Status) {
     let mut row = Row::default();
     let cell = &planned.cell;
     row.set("format_version", FORMAT_VERSION).set("run", &manifest.run).set("device", &manifest.device.name);
@@ -67,6 +74,7 @@ pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &R
         row.set("reason", skipped.map_or("not measured before the run ended", |(_, why)| why.as_str()));
     }
     row.maybe("stop", recorded.stops.iter().find(|(id, _)| *id == planned.id).map(|(_, stop)| stop));
+    surroundings(&mut row, plan, &good);
     checks(&mut row, &all);
     if let Some(record) = all.first() {
         told(&mut row, planned, &record.parsed.notes);
@@ -86,10 +94,18 @@ pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &R
         row.number("runtime_mb", mb(runtime)).number("model_mb", mb(model)).number("tokenizer_mb", mb(tokenizer));
     }
     if status == Status::Ok {
-        metrics(&mut row, &good, planned, plan, power);
+        metrics(&mut row, &good, planned, plan, (measured, power));
         power_told(&mut row, &good, power);
     }
     (row, status)
+}
+
+/// What was around the device, and in which state the launches that count began.
+fn surroundings(row: &mut Row, plan: &Plan, good: &[&Record]) {
+    let unsettled = good.iter().filter(|r| r.start.settle == Settled::Marked).count();
+    row.maybe("unsettled", plan.settle.as_ref().map(|_| unsettled));
+    let around = &plan.environment;
+    row.number("ambient_c", around.ambient_c).maybe("supply", around.supply.as_ref()).maybe("case", around.case.as_ref());
 }
 
 fn facts(row: &mut Row, planned: &PlannedCell, manifest: &Manifest) {
@@ -159,13 +175,14 @@ fn pick(metric: &str) -> Option<Pick> {
     })
 }
 
-fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, power: &RunPower) {
+fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, (measured, power): (&Measured, &RunPower)) {
     let (warmup, workload) = (plan.measure.warmup, planned.cell.workload);
     let figures: Vec<QueryMetrics> = good.iter().map(|r| launch_figures(&r.parsed, workload, warmup)).collect();
     let composed = figures.iter().any(|f| f.composed.is_some());
     // The first launch after staging pays page cache and graph set-up: its load is kept apart (design 2b.8). Every segment begins
     // with one, maybe after a reboot.
-    let load = |r: &Record| launch_metrics(&r.parsed, std::iter::empty()).load_ms;
+    let of = |r: &Record| measured.get(&(r.cell.clone(), r.pass, r.launch));
+    let load = |r: &Record| of(r).and_then(|m| m.load_ms);
     let mut segments = BTreeSet::new();
     let later: Vec<&Record> = good.iter().copied().filter(|r| !segments.insert(r.segment)).collect();
     row.number("first_launch_load_ms", good.first().and_then(|r| load(r)));
@@ -178,7 +195,7 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, 
             None if composed => Vec::new(),
             None => {
                 let records = if metric.name == "load_ms" { &later } else { good };
-                records.iter().filter_map(|r| launch_metric(r, metric.name).or_else(|| power.of(r)?.get(metric.name))).collect()
+                records.iter().filter_map(|r| of(r).and_then(|m| m.get(metric.name)).or_else(|| power.of(r)?.get(metric.name))).collect()
             }
         };
         if let ("energy_j_per_prompt_tok" | "energy_j_per_tok", true) = (metric.name, values.is_empty() && !composed) {
@@ -197,10 +214,11 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, 
         }
         let Some(summary) = Summary::of(&values) else {
             let only_first = metric.name == "load_ms" && !composed && later.is_empty() && good.iter().any(|r| load(r).is_some());
-            let told = good.iter().find_map(|r| power.of(r)?.why(metric.name)).filter(|_| !composed);
-            let why = match told {
+            let memory = || good.iter().filter_map(|r| of(r)).flat_map(|m| &m.memory.absent).find(|(name, _)| *name == metric.name);
+            let told = memory().map(|(_, why)| why.as_str()).or_else(|| good.iter().find_map(|r| power.of(r)?.why(metric.name)));
+            let why = match told.filter(|_| !composed) {
+                _ if only_first => "only the first launch after staging".to_owned(),
                 Some(why) => why.to_owned(),
-                None if only_first => "only the first launch after staging".to_owned(),
                 None => why_absent(metric.name, &figures),
             };
             absent.push(format!("{}={why}", metric.name));
@@ -211,6 +229,10 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, 
         if metric.name == "decode_tok_s" {
             row.set("stability", stats::stability(&values).word());
         }
+    }
+    if !composed {
+        let methods: BTreeSet<&str> = good.iter().filter_map(|r| of(r)?.memory.method.as_deref()).collect();
+        row.maybe("peak_mem_method", if methods.len() > 1 { Some("mixed") } else { methods.first().copied() });
     }
     row.maybe("n_small", small.then_some(1)).set("absent", absent.join(";"));
     for (column, pick) in [
@@ -243,17 +265,6 @@ fn power_told(row: &mut Row, good: &[&Record], power: &RunPower) {
     }
     if all.iter().any(|p| p.j_per_tok.is_some() || p.j_per_prompt_tok.is_some()) {
         row.set("energy_phase_method", "loop");
-    }
-}
-
-fn launch_metric(record: &Record, name: &str) -> Option<f64> {
-    let m = launch_metrics(&record.parsed, record.steps.iter().filter_map(|s| s.done.as_ref()));
-    match name {
-        "load_ms" => m.load_ms,
-        "peak_mem_mb" => m.peak_mem_mb,
-        "vm_hwm_mb" => m.vm_hwm_mb,
-        "cpu_s" => m.cpu_s,
-        _ => None,
     }
 }
 

@@ -16,14 +16,20 @@ use super::{
     folder::FolderError,
     launches::{self, Record, Recorded},
     manifest::Manifest,
+    npu::Npu,
     portable::Portable,
     power::RunPower,
     schema::{self, FORMAT_VERSION, METRIC_ENDS, METRICS, Table},
+    start::Start,
     summary::{self, COMPOSED},
 };
 use crate::{
     analysis::power::METRICS as METRICS_OF_POWER,
-    run::{QueryMetrics, RUNTIME_REPORTED, events::Status, is_composed, launch_figures, launch_metrics, query_metrics, scope},
+    device::zones::Domain,
+    run::{
+        LaunchMetrics, MEMORY_FIGURES, QueryMetrics, RUNTIME_REPORTED, Trace, events::Status, is_composed, launch_figures, launch_metrics,
+        query_metrics, scope,
+    },
     scenario::Plan,
     stats::Summary,
 };
@@ -64,6 +70,16 @@ impl Row {
         }
         self.0.insert(format!("{metric}_n"), s.n.to_string());
         self
+    }
+}
+
+impl Row {
+    /// Adds metrics that have no value, with the reason, to the column `absent`.
+    pub fn also_absent(&mut self, absent: &[(&'static str, String)]) {
+        let known = self.0.get("absent").filter(|text| !text.is_empty()).cloned();
+        let words = known.into_iter().chain(absent.iter().map(|(metric, why)| format!("{metric}={why}")));
+        let words = words.collect::<Vec<_>>().join(";");
+        self.set("absent", words);
     }
 }
 
@@ -153,6 +169,7 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     let recorded = launches::read(run, &manifest.device.name)?;
     let power = RunPower::read(run, plan, &manifest.device.name, &recorded);
     let context = Context { plan, manifest, power: &power };
+    let npu = Npu::of(plan, manifest, &recorded);
     let mut samples = Writer::new(run, &schema::SAMPLES)?;
     let mut launch_table = Writer::new(run, &schema::LAUNCHES)?;
     let mut tokens = Writer::new(run, &schema::TOKENS)?;
@@ -161,8 +178,14 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     // By cell, pass and launch: the same order whatever order they ran in, so that two runs can be compared line by line.
     let mut ordered: Vec<&(PathBuf, Record)> = recorded.launches.iter().collect();
     ordered.sort_by_key(|(_, r)| (context.place(&r.cell), r.pass, r.launch));
+    let mut metrics: Measured = BTreeMap::new();
     for (dir, record) in ordered {
-        launch_table.row(&context.launch(record))?;
+        let trace = context.telemetry(record, dir, &mut telemetry)?;
+        let m = launch_metrics(&record.parsed, record.steps.iter().filter_map(|s| s.done.as_ref()), &trace, plan.measure.warmup);
+        let mut launch = context.launch(record, &m);
+        npu.launch(record, &mut launch);
+        launch_table.row(&launch)?;
+        metrics.insert((record.cell.clone(), record.pass, record.launch), m);
         for query in &record.parsed.queries {
             samples.row(&context.sample(record, query))?;
             for row in context.tokens(record, query) {
@@ -178,7 +201,6 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
                 layers.row(&row)?;
             }
         }
-        context.telemetry(record, dir, &mut telemetry)?;
     }
     for table in [samples, launch_table, tokens, layers, telemetry] {
         table.finish()?;
@@ -186,12 +208,32 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     let mut cells = Writer::new(run, &schema::CELLS)?;
     let mut statuses = Vec::new();
     for cell in &plan.cells {
-        let (row, status) = summary::row(cell, plan, manifest, &recorded, &power);
+        let (mut row, status) = summary::row(cell, plan, manifest, &recorded, (&metrics, &power));
+        if status == Status::Ok {
+            npu.cell(&cell.id, &recorded, &mut row);
+        }
         cells.row(&row)?;
         statuses.push((cell.id.clone(), status));
     }
     cells.finish()?;
     Ok((recorded, statuses))
+}
+
+/// The metrics of every launch, by cell, pass and number.
+pub type Measured = BTreeMap<(String, Pass, u32), LaunchMetrics>;
+
+/// The columns of how a launch began.
+fn begun(row: &mut Row, start: &Start) {
+    row.set("settle", start.settle.as_str()).number("settle_s", start.settle_s).set("settle_lacks", start.lacks.join(";"));
+    for (domain, column) in
+        [(Domain::Skin, "start_skin_c"), (Domain::Npu, "start_npu_c"), (Domain::Cpu, "start_cpu_c"), (Domain::Battery, "start_battery_c")]
+    {
+        row.number(column, start.domains.get(&domain).copied());
+    }
+    row.number("start_battery_pct", start.battery_pct).maybe("start_charging", start.charging.map(u8::from));
+    row.set("pins", &start.pins).maybe("start_screen", start.screen.map(|on| if on { "on" } else { "off" }));
+    let users = start.contended_by.as_ref().map(|all| if all.is_empty() { "nobody".to_owned() } else { all.join(";") });
+    row.maybe("contended_by", users);
 }
 
 struct Context<'a> {
@@ -263,15 +305,20 @@ impl Context<'_> {
         row
     }
 
-    fn launch(&self, record: &Record) -> Row {
+    fn launch(&self, record: &Record, m: &LaunchMetrics) -> Row {
         let mut row = self.base(record);
         row.set("run", &self.manifest.run).set("pass", record.pass).set("launch", record.launch).set("block", record.block);
         row.set("segment", record.segment).set("status", record.status.as_str());
         row.maybe("failure_kind", record.failure.as_ref().map(|f| f.kind)).maybe("reason", record.failure.as_ref().map(|f| &f.message));
         let done = || record.steps.iter().filter_map(|s| s.done.as_ref());
-        let m = launch_metrics(&record.parsed, done());
-        row.number("load_ms", m.load_ms).set("load_state", "unknown").number("peak_mem_mb", m.peak_mem_mb);
-        row.number("vm_hwm_mb", m.vm_hwm_mb).number("cpu_s", m.cpu_s);
+        row.number("load_ms", m.load_ms).set("load_state", "unknown").number("peak_mem_mb", m.memory.peak_mb);
+        row.maybe("peak_mem_method", m.memory.method.as_ref()).number("vm_hwm_mb", m.vm_hwm_mb).number("cpu_s", m.cpu_s);
+        for name in MEMORY_FIGURES {
+            row.number(name, m.memory.get(name));
+        }
+        row.number("mem_growth_mb_per_h_lo", m.memory.growth.map(|g| g.lo)).number("mem_growth_mb_per_h_hi", m.memory.growth.map(|g| g.hi));
+        let absent: Vec<String> = m.memory.absent.iter().map(|(name, why)| format!("{name}={why}")).collect();
+        row.set("absent", absent.join(";")).maybe("lmkd_kills", record.lmkd_kills);
         row.maybe("adb_round_trips", Some(record.round_trips).filter(|n| *n > 0));
         row.number("wall_ms", done().map(|d| d.end_ns.saturating_sub(d.start_ns) as f64 / 1e6).reduce(|a, b| a + b));
         if let Some(last) = done().next_back() {
@@ -284,6 +331,7 @@ impl Context<'_> {
         // Rule R17: boot time runs on while the machine sleeps, monotonic time does not.
         let slept = done().any(|d| (d.boottime_minus_monotonic_ns[1] - d.boottime_minus_monotonic_ns[0]).abs() > 100_000_000);
         row.maybe("suspended", slept.then_some(1)).maybe("runtime_version", record.parsed.notes.get("runtime_version"));
+        begun(&mut row, &record.start);
         row.set("warnings", record.parsed.warnings.join(";"));
         self.power(record, &mut row);
         row
@@ -298,8 +346,7 @@ impl Context<'_> {
         row.number("energy_error_j", p.error_j).number("baseline_w", p.baseline_w).number("power_update_hz", p.update_hz);
         row.maybe("power_method", p.method.as_ref()).maybe("power_unit_inferred", p.unit.as_ref());
         row.maybe("charge_state", p.charge_state.as_ref()).maybe("battery_pct_method", p.percent_method);
-        let absent: Vec<String> = p.absent.iter().map(|(metric, why)| format!("{metric}={why}")).collect();
-        row.set("absent", absent.join(";"));
+        row.also_absent(&p.absent);
     }
 
     fn tokens(&self, record: &Record, query: &Query) -> Vec<Row> {
@@ -343,9 +390,10 @@ impl Context<'_> {
         record.parsed.layers.iter().map(row).collect()
     }
 
-    /// The agent's `t_ns,source,name,value,unit`, with the keys of the launch.
-    fn telemetry(&self, record: &Record, dir: &Path, table: &mut Writer) -> Result<(), FolderError> {
-        let Some(start) = record.steps.iter().find_map(|s| s.done.as_ref()).map(|d| d.start_ns) else { return Ok(()) };
+    /// The agent's `t_ns,source,name,value,unit`, with the keys of the launch; also gives what of it is about memory.
+    fn telemetry(&self, record: &Record, dir: &Path, table: &mut Writer) -> Result<Trace, FolderError> {
+        let mut trace = Trace::default();
+        let Some(start) = record.steps.iter().find_map(|s| s.done.as_ref()).map(|d| d.start_ns) else { return Ok(trace) };
         for step in &record.steps {
             let single = record.steps.len() == 1;
             let path = if single { dir.join("telemetry.csv") } else { dir.join(&step.name).join("telemetry.csv") };
@@ -356,6 +404,7 @@ impl Context<'_> {
                 else {
                     continue;
                 };
+                trace.add(t, line.get(1).unwrap_or(""), line.get(2).unwrap_or(""), value);
                 let mut row = self.base(record);
                 row.number("t_ms", Some((t as f64 - start as f64) / 1e6)).set("pass", record.pass).set("launch", record.launch);
                 row.set("source", line.get(1).unwrap_or("")).set("name", line.get(2).unwrap_or("")).number("value", Some(value));
@@ -363,7 +412,7 @@ impl Context<'_> {
                 table.row(&row)?;
             }
         }
-        Ok(())
+        Ok(trace)
     }
 }
 

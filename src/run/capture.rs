@@ -69,6 +69,9 @@ pub fn spec(
         max_output_bytes: OUTPUT_LIMIT,
         watch: vec![Watch { path: EVENTS.to_owned(), max_bytes: EVENTS_LIMIT }],
         phase_file: Some(EVENTS.to_owned()),
+        compact_ms: 0,
+        window_ms: 0,
+        trip: Vec::new(),
     }
 }
 
@@ -117,7 +120,26 @@ const fn reason(reason: Reason) -> &'static str {
         Reason::OutputLimit => "output-limit",
         Reason::Cancelled => "cancelled",
         Reason::SpawnFailed => "spawn-failed",
+        Reason::ThermalTrip => "thermal-trip",
     }
+}
+
+/// What Android says to a task profile, in the work folder.
+pub const TASK_PROFILE: &str = "task-profile.txt";
+/// The place of the program itself in a command line of [`profiled`].
+const PROFILED: usize = 5;
+
+/// A command line that takes a task profile before it becomes the program: the profile is the process's own, so that nothing is to be put back.
+pub fn profiled(profile: &str, device: &DeviceFacts, argv: Vec<String>) -> Vec<String> {
+    let shell = if device.os == "android" { "/system/bin/sh" } else { "/bin/sh" };
+    let script = format!("settaskprofile $$ \"$1\" > {TASK_PROFILE} 2>&1; shift; exec \"$@\"");
+    [shell, "-c", &script, "sh", profile].into_iter().map(str::to_owned).chain(argv).collect()
+}
+
+/// The program of a command line, whatever it was wrapped in.
+pub fn program(argv: &[String]) -> &str {
+    let wrapped = argv.get(2).is_some_and(|script| script.starts_with("settaskprofile "));
+    argv.get(if wrapped { PROFILED } else { 0 }).map_or("", String::as_str)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use bench_agent::spec::Done;
 use bench_backend_api::{Parsed, Query, Workload, text::plausible_ms};
 
+use super::memory::{Memory, Trace, memory};
 use crate::{analysis, stats};
 
 /// Metrics of one query, or of one launch; `None` has its reason in `absent`.
@@ -155,22 +156,36 @@ fn reported_metrics(q: &Query, n: u32) -> QueryMetrics {
 pub struct LaunchMetrics {
     /// Milliseconds of loading.
     pub load_ms: Option<f64>,
-    /// Highest resident memory of the process tree, in 10^6 bytes.
-    pub peak_mem_mb: Option<f64>,
+    /// Memory, by kind and after phases.
+    pub memory: Memory,
     /// VmHWM of the largest process, in 10^6 bytes.
     pub vm_hwm_mb: Option<f64>,
     /// CPU seconds.
     pub cpu_s: Option<f64>,
 }
+impl LaunchMetrics {
+    /// A metric of the tables by its name.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        match name {
+            "load_ms" => self.load_ms,
+            "peak_mem_mb" => self.memory.peak_mb,
+            "vm_hwm_mb" => self.vm_hwm_mb,
+            "cpu_s" => self.cpu_s,
+            _ => self.memory.get(name),
+        }
+    }
+}
 
-/// Metrics of one launch, from its events and the agent's evidence of its steps.
-pub fn launch_metrics<'a>(parsed: &Parsed, steps: impl Iterator<Item = &'a Done>) -> LaunchMetrics {
-    let mut m = LaunchMetrics { load_ms: parsed.load_ns.map(|(a, b)| ms(a, b)), ..LaunchMetrics::default() };
-    let mb = |kb: u64| kb as f64 * 1024.0 / 1e6;
-    let larger = |old: Option<f64>, new: Option<f64>| new.map(|n| old.map_or(n, |o| o.max(n))).or(old);
+/// Metrics of one launch, from its events, the agent's evidence of its steps, and its telemetry; its first `warmup` queries are discarded.
+pub fn launch_metrics<'a>(parsed: &Parsed, steps: impl Iterator<Item = &'a Done> + Clone, trace: &Trace, warmup: u32) -> LaunchMetrics {
+    let mut m = LaunchMetrics {
+        load_ms: parsed.load_ns.map(|(a, b)| ms(a, b)),
+        memory: memory(parsed, steps.clone(), trace, warmup),
+        ..LaunchMetrics::default()
+    };
     for done in steps {
-        m.peak_mem_mb = larger(m.peak_mem_mb, done.peak_rss_kb.map(mb));
-        m.vm_hwm_mb = larger(m.vm_hwm_mb, done.vm_hwm_kb.map(mb));
+        let hwm = done.vm_hwm_kb.map(|kb| kb as f64 * 1024.0 / 1e6);
+        m.vm_hwm_mb = hwm.map(|new| m.vm_hwm_mb.map_or(new, |old| old.max(new))).or(m.vm_hwm_mb);
         m.cpu_s = Some(m.cpu_s.unwrap_or(0.0) + done.rusage.user_s + done.rusage.sys_s);
     }
     m

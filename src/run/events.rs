@@ -92,6 +92,26 @@ pub enum Event {
         /// Launches in it.
         launches: usize,
     },
+    /// The device is not yet in the state that the scenario asks for before a block.
+    SettleBegin {
+        /// Block.
+        block: u32,
+        /// What is missing, in words.
+        lacks: Vec<String>,
+    },
+    /// The wait before a block is over.
+    Settled {
+        /// Block.
+        block: u32,
+        /// Seconds that it took.
+        seconds: f64,
+        /// What was waited for, at any time.
+        waited_for: Vec<String>,
+        /// What is missing still, in words; empty when the device is ready.
+        lacks: Vec<String>,
+        /// Why no more is waited; absent when the device is ready.
+        why: Option<String>,
+    },
     /// A launch begins.
     LaunchBegin {
         /// The cell.

@@ -16,9 +16,10 @@ use thiserror::Error;
 use super::{
     capture::{self, EVENTS, EVENTS_LIMIT, OUTPUT_LIMIT},
     events::Status,
-    logs,
+    logs::{self, Window},
     originals::Originals,
     power::{self, Cable},
+    settle,
 };
 use crate::{
     device::{Cancel, Content, Device, DeviceError, Placed},
@@ -26,6 +27,7 @@ use crate::{
         folder::FolderError,
         launches::{Record, Staged, StepRecord},
         schema::FORMAT_VERSION,
+        start::Start,
     },
 };
 
@@ -61,6 +63,10 @@ pub struct Request<'a> {
     pub timeout: Duration,
     /// Rate of the agent's fast sources.
     pub rate_hz: f64,
+    /// What is known of its start before it starts.
+    pub start: &'a Start,
+    /// Android's task profile for the measured programs.
+    pub task_profile: Option<&'a str>,
     /// The cable, where it is taken away while a step runs.
     pub cable: Option<Cable<'a>>,
 }
@@ -108,6 +114,8 @@ pub async fn run<D: Device>(
         }
         Ok(None) => return Ok(None),
         Err(Problem::Launch(failure)) => (Parsed::default(), None, Some(failure)),
+        // Nobody waited for the device any more: it is not known to be lost.
+        Err(Problem::Device(e)) if e.is_lost() && *cancel.borrow() => return Ok(None),
         Err(Problem::Device(e)) if e.disk_full() => return Err(LaunchError::DiskFull(e)),
         Err(Problem::Device(e)) => {
             (lost, own) = (e.is_lost(), true);
@@ -117,7 +125,14 @@ pub async fn run<D: Device>(
     };
     let mut parsed = parsed;
     parsed.warnings.extend(odd(&steps));
-    let findings = log.map_or_else(Vec::new, |text| logged(&text, request, dir, &steps));
+    let lmkd_kills = log.as_ref().ok().and_then(|text| logs::lmkd_kills(text.as_deref()?, request.backend.knowledge()));
+    let findings = match log {
+        Ok(text) => text.map_or_else(Vec::new, |text| logged(&text, request, dir, &steps, &mut parsed.warnings)),
+        Err(e) => {
+            parsed.warnings.push(e.to_string());
+            Vec::new()
+        }
+    };
     parsed.warnings.extend(logs::remarks(&findings));
     let ended = steps.last().and_then(|s| s.done.as_ref()).map(capture::ended).unwrap_or_default();
     let failure = failure.map(|f| on_a_full_disk(logs::attribute(f, &ended, &findings), &steps));
@@ -125,6 +140,7 @@ pub async fn run<D: Device>(
         f.hint = if own { f.hint } else { request.backend.explain(&f, &request.launch).or(f.hint) };
         f
     });
+    let start = began(request, dir, &steps);
     let status = match &failure {
         None => Status::Ok,
         Some(f) if f.kind == FailureKind::Verify => Status::Unverified,
@@ -143,22 +159,54 @@ pub async fn run<D: Device>(
         parsed,
         steps,
         staged,
+        lmkd_kills,
         round_trips: device.round_trips() - trips,
+        start,
     };
     record.save(dir)?;
     Ok(Some(Launched { record, lost }))
 }
 
+/// How the launch began: what was seen before its block, and its own first readings.
+fn began(request: Request<'_>, dir: &Path, steps: &[StepRecord]) -> Start {
+    let first = match steps {
+        [first, _, ..] => dir.join(&first.name),
+        _ => dir.to_path_buf(),
+    };
+    let soc = request.launch.device.soc.as_deref().unwrap_or_default();
+    let state = settle::at_start(&first.join("telemetry.csv"), soc);
+    let before = request.start.clone();
+    Start {
+        domains: state.domains,
+        battery_pct: state.battery_pct.or(before.battery_pct),
+        charging: state.charging.or(before.charging),
+        ..before
+    }
+}
+
 /// What the device's own log says about the launch; the log is kept beside it.
-fn logged(text: &str, request: Request<'_>, dir: &Path, steps: &[StepRecord]) -> Vec<logs::Finding> {
+fn logged(text: &str, request: Request<'_>, dir: &Path, steps: &[StepRecord], warnings: &mut Vec<String>) -> Vec<logs::Finding> {
     let _ = fs::write(dir.join(logs::FILE), text);
     let Some(last) = steps.last() else { return Vec::new() };
     let out = if steps.len() == 1 { dir.to_path_buf() } else { dir.join(&last.name) };
     let pids: Vec<i32> =
         fs::read_to_string(out.join("child.pid")).ok().and_then(|text| text.split_whitespace().next()?.parse().ok()).into_iter().collect();
-    let program = last.argv.first().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+    let program = capture::program(&last.argv).rsplit('/').next().unwrap_or_default();
     let window_ns = last.done.as_ref().map(|done| (done.start_ns, done.end_ns));
-    logs::read(text, request.backend.knowledge(), logs::Launched { pids: &pids, program, window_ns })
+    let jump = started(steps).and_then(|start| logs::jump(text, start));
+    if let Some(seconds) = jump {
+        warnings.push(format!(
+            "the device's clock was set by {seconds} s during the launch: which lines of its log are of this launch can't be told; {} has them, and only \
+             the kernel's were read",
+            logs::FILE
+        ));
+    }
+    logs::read(text, request.backend.knowledge(), logs::Launched { pids: &pids, program, window_ns, jumped: jump.is_some() })
+}
+
+/// When the launch's first command was started.
+fn started(steps: &[StepRecord]) -> Option<logs::Start> {
+    steps.iter().find_map(|step| logs::Start::of(step.done.as_ref()?))
 }
 
 /// A program that fails while the agent finds no room for its evidence had none either: it is not to blame, and a resume tries it again.
@@ -187,6 +235,7 @@ fn odd(steps: &[StepRecord]) -> Vec<String> {
         if done.truncated {
             words.push("the middle of the output was not kept: there was too much of it".to_owned());
         }
+        words.extend(done.notes.iter().cloned());
         words.extend(done.write_error.iter().map(|e| format!("evidence is missing: {e}")));
     }
     words
@@ -223,21 +272,21 @@ async fn execute<D: Device>(
     work_name: &str,
     cancel: &Cancel,
     (records, staged): (&mut Vec<StepRecord>, &mut Staged),
-) -> (Result<Option<Left>, Problem>, Option<String>) {
+) -> (Result<Option<Left>, Problem>, Result<Option<String>, DeviceError>) {
     let begun = Instant::now();
     let work = match device.work_folder(work_name).await {
         Ok(work) => work,
-        Err(e) => return (Err(e.into()), None),
+        Err(e) => return (Err(e.into()), Ok(None)),
     };
-    let result = steps(device, request, dir, &work, cancel, (records, staged)).await;
+    let result = self::steps(device, request, dir, &work, cancel, (&mut *records, staged)).await;
     let lost = matches!(&result, Err(Problem::Device(e)) if e.is_lost());
     if lost || *cancel.borrow() {
         device.remove(&work).await;
-        return (result, None);
+        return (result, Ok(None));
     }
-    // A log that can't be had costs the launch nothing.
-    let ((), log) = tokio::join!(device.remove(&work), device.log(begun.elapsed().as_secs() + 2));
-    (result, log.ok().flatten())
+    let window = Window { seconds: begun.elapsed().as_secs() + 2, start: started(records) };
+    let ((), log) = tokio::join!(device.remove(&work), device.log(&window));
+    (result, log)
 }
 
 async fn steps<D: Device>(
@@ -254,16 +303,18 @@ async fn steps<D: Device>(
     stage(device, request, dir, work, &all, staged).await?;
     let single = all.len() == 1;
     let mut left = Left::default();
-    let begun = Instant::now();
+    // By the device's clock: this machine's goes on while bench is stopped, and stands still while it sleeps.
+    let mut spent = Duration::ZERO;
     for step in all {
         let out = if single { dir.to_path_buf() } else { dir.join(&step.name) };
         let argv = capture::argv(&step.invocation, request.launch.installed, work);
+        let argv = request.task_profile.map_or(argv.clone(), |profile| capture::profiled(profile, request.launch.device, argv));
         let spec = capture::spec(
             argv.clone(),
             &step.invocation,
             request.launch.device,
             (work, &out),
-            remaining(request.timeout, begun.elapsed()),
+            remaining(request.timeout, spent),
             request.rate_hz,
         );
         let done = power::run(device, &spec, &step.name, cancel.clone(), request.cable).await;
@@ -273,6 +324,10 @@ async fn steps<D: Device>(
             return Ok(None);
         }
         let done = done?;
+        spent += Duration::from_nanos(done.end_ns.saturating_sub(done.start_ns));
+        if request.task_profile.is_some() {
+            left.excused.extend(profile_refused(device, work, &out).await?);
+        }
         let mut files = vec![EVENTS.to_owned()];
         files.extend(step.invocation.outputs.iter().cloned());
         for name in &files {
@@ -297,6 +352,16 @@ async fn steps<D: Device>(
         Some(words) => Err(Problem::Launch(Failure { kind: FailureKind::Model, message: words, hint: Some(WROTE.to_owned()) })),
         None => Ok(Some(left)),
     }
+}
+
+/// What Android said to the task profile, if it did not take it.
+async fn profile_refused<D: Device>(device: &D, work: &str, out: &Path) -> Result<Option<String>, DeviceError> {
+    let file = out.join(capture::TASK_PROFILE);
+    let there = device.fetch(work, capture::TASK_PROFILE, &file, 4096).await?;
+    let said = if there { fs::read_to_string(&file).unwrap_or_default() } else { String::new() };
+    // AOSP settaskprofile's words.
+    let taken = said.contains("is applied successfully");
+    Ok((!taken).then(|| format!("the task profile was not applied: {}", said.split_whitespace().collect::<Vec<_>>().join(" "))))
 }
 
 /// Puts everything that the launch needs into its work folder.
@@ -405,6 +470,11 @@ fn ended_badly(captured: &Captured, timeout: Duration) -> Option<Failure> {
     let failure = match ended.reason.as_str() {
         "timeout" => Failure::new(FailureKind::Runtime, format!("did not end within {}{said}", humantime::format_duration(timeout))),
         "output-limit" => Failure::new(FailureKind::Runtime, format!("wrote too much: {message}")),
+        "thermal-trip" => Failure {
+            kind: FailureKind::Thermal,
+            message: format!("ended by the thermal trip: {message}"),
+            hint: Some("let the device cool down, or cool it, before it is tried again".to_owned()),
+        },
         "spawn-failed" => Failure::new(FailureKind::Infra, format!("could not be started: {message}")),
         _ => match (ended.signal, ended.code) {
             (Some(signal), _) => Failure::new(FailureKind::Runtime, format!("ended by signal {signal} ({}){said}", signal_name(signal))),

@@ -3,6 +3,8 @@
 //! A program that the system ended says nothing: who ended it stands in logcat (Android's low memory killer, the activity manager, SELinux, QNN and
 //! FastRPC, which log there) or in the kernel's log (out of memory, a DSP that crashed, heat). The text is kept whole beside the launch.
 
+mod window;
+
 use std::collections::BTreeSet;
 
 use bench_backend_api::{
@@ -10,6 +12,8 @@ use bench_backend_api::{
     knowledge::{Found, Table, Weight},
 };
 use serde::{Deserialize, Serialize};
+
+pub use window::{Start, Window, command, jump};
 
 /// Name of the kept text in the launch's folder.
 pub const FILE: &str = "logcat.txt";
@@ -20,15 +24,6 @@ pub const LIMIT: usize = 2 << 20;
 /// The line between logcat and the kernel's log.
 const KERNEL: &str = "--------- kernel";
 
-/// A script for the device's shell that prints logcat of the last seconds, by the device's own clock, which may differ from this machine's; then
-/// the kernel's log where it may be read. A device without logcat prints an empty first part; nothing of it fails.
-pub fn command(seconds: u64) -> String {
-    format!(
-        "logcat -d -v threadtime -v epoch -b main -b system -b crash -T $(($(date +%s) - {seconds})).000 2>/dev/null | tail -c {LIMIT}; \
-         echo; echo '{KERNEL}'; dmesg 2>/dev/null | tail -c {LIMIT}; true"
-    )
-}
-
 /// What is known of the launch that a log may speak of.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Launched<'a> {
@@ -38,6 +33,8 @@ pub struct Launched<'a> {
     pub program: &'a str,
     /// Start and end, `CLOCK_MONOTONIC` ns: a line of the kernel outside is of another time.
     pub window_ns: Option<(u64, u64)>,
+    /// The wall clock jumped meanwhile: the stamps of logcat, which has no other clock, don't tell what is of this launch. The kernel's do.
+    pub jumped: bool,
 }
 
 /// Something that a log says about a launch.
@@ -83,6 +80,9 @@ const MOST: usize = 16;
 pub fn read(text: &str, table: &Table, launched: Launched<'_>) -> Vec<Finding> {
     let mut found: Vec<(usize, Finding)> = Vec::new();
     for event in text.lines().filter_map(parse) {
+        if launched.jumped && event.kernel_s.is_none() {
+            continue;
+        }
         let said = format!("{}: {}", event.tag, event.message);
         let line = if event.tag.is_empty() { event.message } else { &said };
         let Some(entry) = table.find(line) else { continue };
@@ -109,6 +109,15 @@ pub fn read(text: &str, table: &Table, launched: Launched<'_>) -> Vec<Finding> {
     }
     found.sort_by_key(|(rank, finding)| (finding.remark, !finding.ended_it, !finding.own, *rank));
     found.into_iter().take(MOST).map(|(_, finding)| finding).collect()
+}
+
+/// Kills by Android's low memory killer in a text of [`command`], of whatever process: it never kills what was started from a shell, and ends others
+/// when that takes too much. `None` where the device has no logcat to tell (it is left out of some ROMs).
+pub fn lmkd_kills(text: &str, table: &Table) -> Option<u32> {
+    let logcat = text.split(KERNEL).next().unwrap_or_default();
+    let events: Vec<Event<'_>> = logcat.lines().filter_map(parse).filter(|event| !event.stamp.is_empty()).collect();
+    let kills = |event: &&Event<'_>| table.find(&format!("{}: {}", event.tag, event.message)).is_some_and(|f| f.entry.id == "lmkd-kill");
+    (!events.is_empty()).then(|| events.iter().filter(kills).count() as u32)
 }
 
 /// A failure with what the log adds. A process that was ended from outside, or whose end nobody saw, is explained by the log; a failure that the

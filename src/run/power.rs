@@ -22,7 +22,7 @@ use super::{
 use crate::{
     device::{Away, Cancel, Device, DeviceError},
     results::power::METER,
-    scenario::{MeterSource, Power},
+    scenario::{MeterSource, Plan, Power},
 };
 
 /// How long a device that lost its cable may take to say `Discharging`, and a user to pull it, in s.
@@ -40,6 +40,17 @@ const METER_STARTS: Duration = Duration::from_secs(3);
 const LEAD_S: u64 = 5;
 /// Pulses of load in s, busy and then idle, uneven so that they fit in one place only.
 const PULSES: [(u32, u32); 3] = [(3, 2), (1, 3), (2, 2)];
+
+/// How long a plan's device may be away at a time, its cable cut or pulled.
+pub fn absence(plan: &Plan) -> Duration {
+    match &plan.power {
+        Some(power) if power.on_battery || !power.usb_off.is_empty() => {
+            let baseline = Duration::from_millis(power.baseline_ms);
+            Duration::from_millis(plan.measure.timeout_ms).max(baseline) + Duration::from_secs(2 * HAND_S)
+        }
+        _ => Duration::ZERO,
+    }
+}
 
 /// The cable while something runs.
 #[derive(Clone, Copy)]
@@ -312,6 +323,9 @@ async fn step<D: Device>(
         max_output_bytes: 1 << 20,
         watch: Vec::new(),
         phase_file: None,
+        trip: Vec::new(),
+        window_ms: 0,
+        compact_ms: 0,
     };
     let done = run(device, &spec, BASELINE, cancel, cable).await;
     device.remove(&work).await;

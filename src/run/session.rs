@@ -1,5 +1,6 @@
 //! One device's session: every launch of the plan in order, recorded as it happens, resumable at any moment.
 
+mod block;
 mod history;
 mod manifest;
 
@@ -13,27 +14,33 @@ use std::{
 use bench_backend_api::{Availability, Backend, DeviceClass, Expected, Installed, Launch, Pass, Unit};
 use thiserror::Error;
 
-use self::history::{History, count};
+use self::{
+    block::Begin,
+    history::{History, count},
+};
 use super::{
     artifacts::{ReadyCell, Workshop},
     evaluate::launch_figures,
     events::{Event, Sink, Status},
     launch::{self, LaunchError, Launched, Request, StepTimes, step_times, work_name},
+    pins,
     power::{self, Cable},
     repetition::Progress,
 };
 use crate::{
-    device::{Cancel, Device, DeviceError},
+    device::{Cancel, Device, DeviceClock, DeviceError},
     results::{
         folder::{Folder, FolderError, launch_dir},
         journal::Journal,
         launches::{self, Record, Recorded},
+        pinned,
         portable::Portable,
         power::baseline_dir,
+        start::Start,
         tables,
     },
     runtimes::Cache,
-    scenario::{Plan, Profile},
+    scenario::{Pin, Plan, Profile},
     stats,
 };
 
@@ -76,6 +83,8 @@ pub struct Outcome {
     pub interrupted: bool,
     /// The device went away and did not come back, in words.
     pub lost: Option<String>,
+    /// The device was not as the scenario asks, and that ends the run: in words.
+    pub aborted: Option<String>,
 }
 
 /// Why a session can't go on.
@@ -132,7 +141,18 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
     let (journal, torn) = Journal::open(&run)?;
     let before = if resumed { launches::read(&run, &device)? } else { Recorded::default() };
     let recorder = Recorder { journal, console: setup.console, error: Mutex::new(None) };
-    let mut session = Session { setup: &setup, recorder: &recorder, segment: before.segments, unavailable: Vec::new(), interrupted: false, lost: None, power: None, took: BTreeMap::new() };
+    let mut session = Session {
+        setup: &setup,
+        recorder: &recorder,
+        segment: before.segments,
+        unavailable: Vec::new(),
+        interrupted: false,
+        lost: None,
+        aborted: None,
+        pins: String::new(),
+        power: None,
+        took: BTreeMap::new(),
+    };
     // A run that can't go on here is left as it is. The artifacts are compared when they are ready.
     let known = session.manifest(&BTreeMap::new())?;
     let ended = setup.device.end_orphans(&before.in_flight()).await.map_err(RunError::Device)?;
@@ -151,6 +171,13 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
     if !ended.is_empty() {
         recorder.say(&Event::Warning { text: format!("ended what an earlier bench had left running on the device: {}", ended.join(", ")) });
     }
+    let back = setup.device.put_back().await.map_err(RunError::Device)?;
+    if let Some(what) = &back.what {
+        recorder.say(&Event::Warning { text: format!("put back on the device what an earlier bench had changed: {what}") });
+    }
+    if let Some(why) = back.failed {
+        recorder.say(&Event::Warning { text: format!("not everything could be put back on the device: {why}") });
+    }
     recorder.check()?;
     let history = session.replay(&before);
     let finished = session.finished(&history, &known);
@@ -164,9 +191,28 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
     let class = |place: &usize| manifest.cells.get(&setup.plan.cells[*place].id).map(|facts| facts.device_class);
     let emulated = measured.iter().filter(|place| class(place) == Some(DeviceClass::Emulator)).count();
     recorder.say(&Event::Ready { cells: measured.len(), launches, done, emulated });
-    manifest.write(&run)?;
-    let result = session.measure(&ready, history, &measured).await;
+    let warn = |text: String| recorder.say(&Event::Warning { text });
+    let nothing: &[Pin] = &[];
+    let wanted = if measured.is_empty() || *setup.cancel.borrow() { nothing } else { &setup.plan.pins };
+    let pins = pins::hold(setup.device, wanted, &warn).await.map_err(RunError::Device)?;
+    // The clocks are for whoever lays journal and samples side by side: a run without them is a run.
+    let begun = setup.device.clock().await.ok().flatten();
+    (manifest.pins, manifest.device_clock) = (pins.pinned.clone(), begun.map(|b| DeviceClock::of(Some(b), None)));
+    session.pins = pinned::words(&pins.pinned);
+    let result = match manifest.write(&run) {
+        Ok(()) => tokio::select! {
+            result = session.measure(&ready, history, &measured) => result,
+            () = pins.beat(setup.device) => Ok(()),
+        },
+        Err(e) => Err(e.into()),
+    };
     session.end_power().await;
+    if session.lost.is_none()
+        && let Some(begun) = begun
+    {
+        manifest.device_clock = Some(DeviceClock::of(Some(begun), setup.device.clock().await.ok().flatten()));
+    }
+    pins.release(setup.device, &warn).await;
     // Whatever ended the loop, the tables say what was measured until then.
     let recorded = tables::write(&run, setup.plan, &manifest);
     result?;
@@ -180,6 +226,7 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
         unavailable: session.unavailable,
         interrupted: session.interrupted,
         lost: session.lost,
+        aborted: session.aborted,
     };
     let places = Portable::new(&run);
     manifest.warnings = recorded.warnings.iter().map(|w| places.text(w)).collect();
@@ -189,7 +236,7 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
     if let (Some(median), Some(says)) = (stats::median(&trips), manifest.device_says.as_object_mut()) {
         says.insert("adb_round_trips_per_launch".to_owned(), median.into());
     }
-    if !outcome.interrupted && outcome.lost.is_none() {
+    if !outcome.interrupted && outcome.lost.is_none() && outcome.aborted.is_none() {
         manifest.finished_utc = Some(crate::utc_now());
         let Outcome { ok, failed, skipped, unverified, .. } = outcome;
         recorder.say(&Event::RunEnd { ok, failed, skipped, unverified });
@@ -210,6 +257,9 @@ struct Session<'a, D> {
     power: Option<power::Begun>,
     /// How long the last launch of each cell took.
     took: BTreeMap<usize, StepTimes>,
+    aborted: Option<String>,
+    /// What is pinned, for the rows.
+    pins: String,
 }
 
 impl<D: Device> Session<'_, D> {
@@ -293,6 +343,7 @@ impl<D: Device> Session<'_, D> {
         let started = Instant::now();
         let budget = plan.measure.budget_ms.map(Duration::from_millis);
         let mut block = None;
+        let mut begin = Begin::Go(Start::default());
         let schedule = plan.schedule();
         for scheduled in &schedule {
             let Some(cell) = progress.get(&scheduled.cell).filter(|p| p.stop.is_none()) else { continue };
@@ -311,10 +362,20 @@ impl<D: Device> Session<'_, D> {
                 let launches =
                     schedule.iter().filter(|s| s.block == scheduled.block && progress.get(&s.cell).is_some_and(|p| p.stop.is_none()));
                 self.recorder.say(&Event::BlockBegin { block: scheduled.block, launches: launches.count() });
+                begin = self.settle(scheduled.block).await?;
             }
-            let Some(Launched { record, lost }) =
-                self.launch(&ready[&scheduled.cell], scheduled.cell, Pass::Measure, scheduled.launch, scheduled.block).await?
-            else {
+            let launched = match &begin {
+                Begin::Go(start) => {
+                    self.launch(&ready[&scheduled.cell], scheduled.cell, Pass::Measure, scheduled.launch, scheduled.block, start).await?
+                }
+                Begin::Skip(start) => Some(self.skip(scheduled.cell, scheduled.launch, scheduled.block, start)?),
+                Begin::Stop => None,
+            };
+            let Some(Launched { record, lost }) = launched else {
+                if self.lost.is_some() || self.aborted.is_some() {
+                    self.stop_all(&mut progress, "interrupted");
+                    return Ok(());
+                }
                 self.interrupted = true;
                 self.recorder.say(&Event::Interrupted { by: "the user".to_owned() });
                 self.stop_all(&mut progress, "interrupted");
@@ -364,7 +425,7 @@ impl<D: Device> Session<'_, D> {
                 break;
             }
             let block = self.setup.plan.measure.repetitions_max;
-            match self.launch(cell, *place, Pass::Profile, 0, block).await? {
+            match self.launch(cell, *place, Pass::Profile, 0, block, &self.plain()).await? {
                 None => {
                     self.interrupted = true;
                     self.recorder.say(&Event::Interrupted { by: "the user".to_owned() });
@@ -409,7 +470,15 @@ impl<D: Device> Session<'_, D> {
         self.lost = Some(words);
     }
 
-    async fn launch(&self, ready: &ReadyCell, place: usize, pass: Pass, number: u32, block: u32) -> Result<Option<Launched>, RunError> {
+    async fn launch(
+        &self,
+        ready: &ReadyCell,
+        place: usize,
+        pass: Pass,
+        number: u32,
+        block: u32,
+        start: &Start,
+    ) -> Result<Option<Launched>, RunError> {
         let (setup, planned) = (self.setup, &self.setup.plan.cells[place]);
         let Some(backend) = self.backend(&planned.cell.backend).filter(|_| !*setup.cancel.borrow()) else { return Ok(None) };
         let run = &setup.folder.path;
@@ -447,6 +516,8 @@ impl<D: Device> Session<'_, D> {
             timeout,
             rate_hz: setup.plan.telemetry_rate_hz,
             cable,
+            start,
+            task_profile: pins::task_profile(&setup.plan.pins),
         };
         let dir = launch_dir(run, &setup.device.facts().name, &cell, pass, number);
         let work = work_name(&setup.folder.id(), &planned.cell, pass, number);

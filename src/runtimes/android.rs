@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use super::{
     Cache,
-    archive::{fetch, is_aarch64, sha256, unpack},
+    archive::{Most, fetch, is_aarch64, sha256, unpack},
     find::text,
 };
 
@@ -21,6 +21,9 @@ pub const REPOSITORY: &str = "BENCH_MAVEN";
 
 /// Where an AAR has the libraries of a phone.
 const LIBRARIES: &str = "jni/arm64-v8a";
+
+/// The largest of the three unpacks to some 300 MB.
+const MOST: Most = Most { bytes: 4 << 30, files: 20_000 };
 
 /// Written last: a folder without it is not a trio.
 const RECORD: &str = "installed.json";
@@ -233,7 +236,7 @@ fn download(work: &Path, repository: Option<&str>, say: &dyn Fn(&str)) -> Result
 /// Unpacks a file and finds out which archive it is: by what only that one holds, and by its name, which must not contradict.
 fn open_archive(file: &Path, unpacked: &Path) -> Result<(Archive, Part), AndroidError> {
     let sha256 = sha256(file).map_err(io_error(file))?;
-    unpack(file, unpacked).map_err(|words| bad(file, words))?;
+    unpack(file, unpacked, MOST).map_err(|words| bad(file, words))?;
     let libraries = libraries(&unpacked.join(LIBRARIES));
     let archive = archives()
         .into_iter()

@@ -28,12 +28,25 @@ pub fn fetch(url: &str, to: &Path) -> Result<(), String> {
     python(SCRIPT, &[Path::new(url), to])
 }
 
-/// Unpacks with file modes; a name that leads out of the folder is an error.
-pub fn unpack(archive: &Path, to: &Path) -> Result<(), String> {
+/// What an archive may unpack to: one from elsewhere could fill the disk.
+#[derive(Debug, Clone, Copy)]
+pub struct Most {
+    /// Bytes of all files together.
+    pub bytes: u64,
+    /// Files and folders.
+    pub files: u64,
+}
+
+/// Unpacks with file modes; a name that leads out of the folder is an error, and so is more than `most`, before anything is written. (Python
+/// reads no more of a file than the archive's directory says.)
+pub fn unpack(archive: &Path, to: &Path, most: Most) -> Result<(), String> {
     const SCRIPT: &str = r"
 import os,sys,zipfile
 to=os.path.realpath(sys.argv[2]); os.makedirs(to)
 with zipfile.ZipFile(sys.argv[1]) as z:
+    size,count=sum(i.file_size for i in z.infolist()),len(z.infolist())
+    if size>int(sys.argv[3]): sys.exit('it would unpack to %d MB, more than the %d MB that are taken' % (size//1000000,int(sys.argv[3])//1000000))
+    if count>int(sys.argv[4]): sys.exit('it has %d files, more than the %s that are taken' % (count,sys.argv[4]))
     for i in z.infolist():
         p=os.path.realpath(os.path.join(to,i.filename))
         if p!=to and not p.startswith(to+os.sep): sys.exit('a name leads out of the archive: '+i.filename)
@@ -41,7 +54,8 @@ with zipfile.ZipFile(sys.argv[1]) as z:
         m=i.external_attr>>16&0o777
         if m and not i.is_dir(): os.chmod(p,m|0o600)
 ";
-    python(SCRIPT, &[archive, to])
+    let (bytes, files) = (most.bytes.to_string(), most.files.to_string());
+    python(SCRIPT, &[archive, to, Path::new(&bytes), Path::new(&files)])
 }
 
 /// SHA-256 of a file, in hexadecimal digits.

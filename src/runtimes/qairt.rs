@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use super::{
     Cache,
-    archive::{fetch, unpack},
+    archive::{Most, fetch, unpack},
 };
 
 #[derive(Debug, Deserialize)]
@@ -29,6 +29,9 @@ struct Archive {
 fn data() -> Data {
     toml::from_str(include_str!("qairt.toml")).expect("qairt.toml is checked by a test")
 }
+
+/// An SDK has some 5 GB in 10,000 files.
+const MOST: Most = Most { bytes: 40 << 30, files: 200_000 };
 
 /// Why the SDK can't be installed.
 #[derive(Debug, Error)]
@@ -153,7 +156,7 @@ impl Sdk {
     /// Unpacks an archive and puts its SDK in the place of the one that is there, if it holds one.
     fn unpack(archive: &Path, unpacked: &Path, home: &Path) -> Result<Self, QairtError> {
         let bad = |words: String| QairtError::Archive { archive: archive.to_path_buf(), words };
-        unpack(archive, unpacked).map_err(bad)?;
+        unpack(archive, unpacked, MOST).map_err(bad)?;
         // The archive holds qairt/<version>/{bin,lib,...}; a repacked one may hold {bin,lib} directly.
         let root = [unpacked.to_path_buf()]
             .into_iter()

@@ -5,7 +5,10 @@ mod device;
 mod matrix;
 mod measure;
 mod models;
+mod pin;
 mod power;
+mod settle;
+mod soak;
 
 use std::{
     collections::BTreeMap,
@@ -76,6 +79,10 @@ pub fn check(
     let quantised = matrix.as_ref().and_then(|(m, _)| m.quant.iter().copied().find(|q| !q.is_float()));
     let verify = cx.verify(file.verify.unwrap_or_default(), &models, quantised);
     let telemetry_rate_hz = cx.telemetry(file.telemetry.unwrap_or_default());
+    let environment = cx.environment(file.environment.unwrap_or_default());
+    let settle = file.settle.map(|s| cx.settle(s, environment.ambient_c));
+    let pins = cx.pins(file.pin.unwrap_or_default(), device.local);
+    let soak = cx.soak(file.soak, telemetry_rate_hz > 0.0);
     let power = cx.power(file.power, device.local, telemetry_rate_hz > 0.0);
     let (matrix, written) = matrix.unzip();
     let scenario = Scenario {
@@ -90,6 +97,10 @@ pub fn check(
         seed,
         verify,
         telemetry_rate_hz,
+        settle,
+        environment,
+        pins,
+        soak,
         power,
         commands: cx.commands.clone(),
         warnings: Problems::default(),

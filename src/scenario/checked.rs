@@ -5,7 +5,14 @@ use std::{collections::BTreeMap, path::PathBuf};
 use bench_backend_api::{Axis, Model, Quant, Recipe};
 use serde::{Deserialize, Serialize};
 
-use super::{command::Command, key::Selector, power::Power, problem::Problems};
+use super::{
+    command::Command,
+    key::Selector,
+    power::Power,
+    problem::Problems,
+    soak::Soak,
+    state::{Environment, Pin, Settle},
+};
 
 /// A checked scenario. [`super::check_text`] and [`super::load()`] make one; [`Scenario::plan`] turns it into cells.
 #[derive(Debug, Clone)]
@@ -32,6 +39,14 @@ pub struct Scenario {
     pub verify: Verify,
     /// Samples per second of every telemetry source; 0 is off.
     pub telemetry_rate_hz: f64,
+    /// What is waited for before each block.
+    pub settle: Option<Settle>,
+    /// What is around the device.
+    pub environment: Environment,
+    /// What is set on the device for the time of the run.
+    pub pins: Vec<Pin>,
+    /// The soak after the measurement, if there is one.
+    pub soak: Option<Soak>,
     /// What is done about power; absent without `[power]`.
     pub power: Option<Power>,
     /// Programs of the user.

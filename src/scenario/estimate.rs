@@ -54,6 +54,8 @@ pub struct Estimate {
     pub launches: u64,
     /// Cells that are measured.
     pub cells: usize,
+    /// Soaks, each of one launch.
+    pub soaks: usize,
 }
 
 /// Wall time of a plan, without making artifacts or installing runtimes.
@@ -74,7 +76,12 @@ pub fn estimate(plan: &Plan, backends: &[&dyn Backend], assume: &Assumptions) ->
     let budget = m.budget_ms.map_or(f64::INFINITY, |b| b as f64 / 1e3);
     let expected = (seconds_of(&runnable) * likely + seconds_of(&profiled) * assume.profile_factor).min(budget);
     let worst = (launches * longest_launch).min(budget + block * longest_launch);
-    Estimate { expected: seconds(expected), worst: seconds(worst), launches: launches as u64, cells: runnable.len() }
+    // The budget is the measurement's: a soak has a duration of its own, after the time that its load may take.
+    let soaks = plan.soaked().len();
+    let ms = plan.soak.as_ref().map_or(0, |s| s.duration_ms + s.cool_down_ms);
+    let soaking = soaks as f64 * ms as f64 / 1e3;
+    let (expected, worst) = (expected + soaking + soaks as f64 * assume.launch_s, worst + soaking + soaks as f64 * longest_launch);
+    Estimate { expected: seconds(expected), worst: seconds(worst), launches: launches as u64, cells: runnable.len(), soaks }
 }
 
 fn seconds(s: f64) -> Duration {

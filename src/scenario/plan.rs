@@ -14,6 +14,8 @@ use super::{
     filter::Filter,
     order,
     power::Power,
+    soak::Soak,
+    state::{Environment, Pin, Settle},
 };
 
 /// Version of `plan.toml`.
@@ -38,6 +40,18 @@ pub struct Plan {
     pub verify: Verify,
     /// Samples per second of every telemetry source; 0 is off.
     pub telemetry_rate_hz: f64,
+    /// What is waited for before each block; nothing when absent.
+    #[serde(default)]
+    pub settle: Option<Settle>,
+    /// What is around the device.
+    #[serde(default)]
+    pub environment: Environment,
+    /// What is set on the device for the time of the run.
+    #[serde(default)]
+    pub pins: Vec<Pin>,
+    /// The soak after the measurement, if there is one.
+    #[serde(default)]
+    pub soak: Option<Soak>,
     /// What is done about power; absent without `[power]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<Power>,
@@ -108,6 +122,10 @@ impl Scenario {
             measure: self.measure.clone(),
             verify: self.verify.clone(),
             telemetry_rate_hz: self.telemetry_rate_hz,
+            settle: self.settle.clone(),
+            environment: self.environment.clone(),
+            pins: self.pins.clone(),
+            soak: self.soak.clone(),
             power: self.power.clone(),
             commands: self.commands.clone(),
             tokenizers: self.models.iter().filter_map(|(name, spec)| Some((name.clone(), spec.tokenizer.clone()?))).collect(),

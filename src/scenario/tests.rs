@@ -6,6 +6,7 @@ mod fake;
 mod hostile;
 mod planning;
 mod shipped;
+mod state;
 
 use std::path::Path;
 

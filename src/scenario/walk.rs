@@ -70,7 +70,8 @@ impl<'a> Walk<'a> {
         match node.into_inner() {
             DeValue::Table(table) => Some(Spanned::new(span.clone(), DeValue::Table(self.table(table, span, schema, path)))),
             DeValue::Array(array) => {
-                let short = schema.get("minItems").and_then(Value::as_u64).is_some_and(|n| (array.len() as u64) < n);
+                // How many there have to be is the checks' business, which know what for.
+                let short = schema.get("minItems").and_then(Value::as_u64).is_some_and(|n| n > 0) && array.is_empty();
                 if short {
                     return self.refuse(path, span, format!("{} is empty", key_of(path)), "name at least one value".to_owned());
                 }

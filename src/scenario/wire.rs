@@ -2,6 +2,10 @@
 //! messages. Every key is optional here, `#[schemars(required)]` marks the needed ones: the walk reports what is missing, and
 //! the checks then go on with the rest of the file.
 
+mod power;
+mod soak;
+mod state;
+
 use std::collections::BTreeMap;
 
 use bench_backend_api::Axis;
@@ -10,9 +14,9 @@ use serde::Deserialize;
 
 use super::value::{At, List, QuantWord, Refused, Texts, UnitWord};
 
-mod power;
-
 pub use power::{Meter, Method as PowerMethod, Power};
+pub use soak::{Keep, Soak, Trip};
+pub use state::{Band, Environment, OnOff, Settle, SettlePolicy, YesNo};
 
 /// What a name may be made of: it becomes a part of file names and command lines.
 pub const NAME_PATTERN: &str = "^[a-z0-9][-a-z0-9.]*$";
@@ -45,18 +49,21 @@ pub struct File {
     pub telemetry: Option<Telemetry>,
     /// Programs of your own that speak the runner protocol, by backend id.
     pub backends: Option<BTreeMap<At<String>, Program>>,
-    /// Temperatures to wait for before each launch. Not carried out by this version.
-    pub settle: Option<Refused>,
-    /// Running for long to see throttling. Not carried out by this version.
-    pub soak: Option<Refused>,
+    /// The state that the device has to be in before each block of launches.
+    pub settle: Option<Settle>,
+    /// Running for long to see throttling.
+    pub soak: Option<Soak>,
     /// What the product needs. Not carried out by this version.
     pub require: Option<Refused>,
     /// What the selection prefers. Not carried out by this version.
     pub prefer: Option<Refused>,
     /// Power and energy.
     pub power: Option<At<Power>>,
-    /// State the device has to be in. Not carried out by this version.
-    pub environment: Option<Refused>,
+    /// What is around the device, in the user's words.
+    pub environment: Option<Environment>,
+    /// What is set on a phone or board for the time of the run: it is read back, kept in the manifest, and put back afterwards, also after a
+    /// crash. A name that does not exist is answered with the list; each is described in `src/device/pins.toml`.
+    pub pin: Option<BTreeMap<At<String>, At<String>>>,
     /// Interleaved comparison of two builds. Not carried out by this version.
     pub ab: Option<Refused>,
 }

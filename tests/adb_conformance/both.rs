@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bench::device::{Content, Device, Placed, local::Local};
+use bench::device::{Content, Device, DeviceError, Placed, local::Local};
 use bench_agent::spec::Reason;
 use tokio::sync::watch;
 
@@ -45,6 +45,9 @@ on_both!(
     a_run_past_its_time_is_ended,
     a_cancelled_run_leaves_no_process,
     steps_of_one_folder_do_not_disturb_each_other,
+    a_question_is_answered,
+    a_question_past_its_time_is_an_error_and_the_device_is_there,
+    one_round_of_readings,
 );
 
 async fn files_go_there_and_back<D: Device>(device: &D, dir: &Path) {
@@ -188,4 +191,42 @@ async fn steps_of_one_folder_do_not_disturb_each_other<D: Device>(device: &D, di
             assert!(dir.join(step).join(file).is_file(), "{step}/{file}");
         }
     }
+}
+
+fn words(argv: &[&str]) -> Vec<String> {
+    argv.iter().map(|a| (*a).to_owned()).collect()
+}
+
+async fn a_question_is_answered<D: Device>(device: &D, _: &Path) {
+    let limit = Duration::from_secs(20);
+    let said = device.ask(&words(&["printf", "%s|%s", HOSTILE, "-n $(id)"]), limit).await.unwrap();
+    assert_eq!((said.code, said.text()), (Some(0), format!("{HOSTILE}|-n $(id)")));
+    let said = device.ask(&words(&["sh", "-c", "cat; echo out; echo err >&2; exit 7"]), limit).await.unwrap();
+    assert_eq!((said.code, &said.stdout[..], &said.stderr[..]), (Some(7), &b"out\n"[..], &b"err\n"[..]), "nobody types anything");
+    let missing = device.ask(&words(&["no-such-program"]), limit).await.unwrap();
+    assert_eq!(missing.code, Some(127), "{missing:?}");
+    assert!(missing.words().contains("no-such-program"), "{missing:?}");
+    let denied = device.ask(&words(&["/proc/version"]), limit).await.unwrap();
+    assert_eq!(denied.code, Some(126), "{denied:?}");
+}
+
+async fn a_question_past_its_time_is_an_error_and_the_device_is_there<D: Device>(device: &D, _: &Path) {
+    let start = Instant::now();
+    let late = device.ask(&words(&["sh", "-c", "exec sleep 60"]), Duration::from_millis(500)).await;
+    assert!(matches!(&late, Err(DeviceError::Slow { command, .. }) if command.contains("sleep 60")), "{late:?}");
+    assert!(!late.unwrap_err().is_lost() && start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
+    assert!(device.ask(&words(&["true"]), Duration::from_secs(20)).await.unwrap().ok());
+    let endless = device.ask(&words(&["cat", "/dev/zero"]), Duration::from_secs(60)).await;
+    assert!(endless.is_err_and(|e| !e.is_lost() && !matches!(e, DeviceError::Slow { .. })));
+}
+
+async fn one_round_of_readings<D: Device>(device: &D, _: &Path) {
+    let readings = device.sense().await.unwrap();
+    let memory = readings.iter().find(|r| (r.source.as_str(), r.name.as_str()) == ("meminfo", "mem_available_kb")).expect("meminfo");
+    // The phone is in a namespace of this machine: its memory is this one's.
+    let here = fs::read_to_string("/proc/meminfo").unwrap();
+    let here: f64 = here.lines().find_map(|l| l.strip_prefix("MemAvailable:")?.split_whitespace().next()?.parse().ok()).unwrap();
+    assert!((memory.value / here - 1.0).abs() < 0.5, "{memory:?} and {here}");
+    assert!(memory.t_ns > 0 && memory.unit == "kB");
+    assert!(readings.iter().any(|r| r.source == "cpu" && r.name == "busy_pct" && (0.0..=100.0).contains(&r.value)), "{readings:?}");
 }

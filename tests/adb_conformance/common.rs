@@ -51,6 +51,9 @@ pub fn spec(work: &str, out: &Path, argv: &[&str]) -> Spec {
         max_output_bytes: 1 << 20,
         watch: Vec::new(),
         phase_file: None,
+        compact_ms: 0,
+        window_ms: 0,
+        trip: Vec::new(),
     }
 }
 

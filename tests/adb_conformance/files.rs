@@ -1,11 +1,11 @@
-//! Files and folders, there and back.
+//! Files, there and back.
 
-use std::{fs, os::unix::fs::PermissionsExt, sync::atomic::Ordering::Relaxed, time::Instant};
+use std::{fs, sync::atomic::Ordering::Relaxed, time::Instant};
 
 use bench::device::adb::{AdbError, sync::Over};
 
 use crate::{
-    common::{HOSTILE, big_file, same_content},
+    common::{big_file, same_content},
     harness::Lab,
 };
 
@@ -95,42 +95,4 @@ async fn what_can_be_compressed_is() {
     // Not a file of the daemon's user.
     let denied = lab.remote().push(&text, "/system/x", 0o644, &|_, _| ()).await.unwrap_err();
     assert!(denied.to_string().contains("Permission denied"), "{denied}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn folders_go_there_and_back() {
-    let Some(lab) = Lab::start().await else { return };
-    let remote = lab.remote();
-    let (from, to) = (lab.file("from"), lab.file("to"));
-    let names = ["plain", "a b/it's;$x", HOSTILE, "ünï/模型/deep/er", "-rf", "a b/\"q\"", "new\nline/x"];
-    for (i, name) in names.iter().enumerate() {
-        let path = from.join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, name.repeat(100 * i)).unwrap();
-    }
-    fs::create_dir_all(from.join("empty/folder")).unwrap();
-    fs::set_permissions(from.join("plain"), fs::Permissions::from_mode(0o755)).unwrap();
-    std::os::unix::fs::symlink("/etc/passwd", from.join("link")).unwrap();
-    let total: u64 = names.iter().enumerate().map(|(i, n)| (n.len() * 100 * i) as u64).sum();
-    let root = "/data/local/tmp/a tree's $root";
-    let (sent, links) = remote.push_folder(&from, root, &|_, done, all| assert!(done <= all && all == total)).await.unwrap();
-    assert_eq!((sent, links), (total, vec![from.join("link")]));
-    // Links on the phone are told and not followed.
-    remote.sh("link", &format!("ln -s /proc {}/proc", bench::device::adb::shell::quote(root))).await.unwrap();
-    let pulled = remote.pull_folder(root, &to, 1 << 30).await.unwrap();
-    assert_eq!((pulled.files, pulled.bytes, pulled.skipped), (names.len() as u64, total, vec!["proc".to_owned()]));
-    for name in names {
-        assert_eq!(fs::read(to.join(name)).unwrap(), fs::read(from.join(name)).unwrap(), "{name:?}");
-    }
-    assert!(to.join("empty/folder").is_dir() && !to.join("link").exists() && !to.join("proc").exists());
-    let mode = remote.stat(&format!("{root}/plain")).await.unwrap().unwrap().mode;
-    assert_eq!(mode & 0o777, 0o755);
-    // The old listing says the same.
-    let old = remote.clone().assuming(&["shell_v2"]);
-    assert_eq!(old.pull_folder(root, &lab.file("old"), 1 << 30).await.unwrap().files, names.len() as u64);
-    let over = remote.pull_folder(root, &lab.file("over"), total - 1).await;
-    assert!(matches!(over, Err(AdbError::TooMuch { .. })), "{over:?}");
-    for no in ["/data/local/tmp/none", "/system/build.prop"] {
-        assert!(remote.pull_folder(no, &lab.file("none"), 1).await.unwrap_err().to_string().contains("not a folder"));
-    }
 }

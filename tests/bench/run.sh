@@ -13,7 +13,7 @@ if [ "$(id -u)" != 0 ] || ! command -v adb > /dev/null; then
     echo "skipped: those over ADB need root and adb"
     exit
 fi
-for name in adb_overhead adb_farm; do
+for name in agent_phone adb_overhead adb_farm; do
     python3 "$name.py" "$@"
 done
 # In the dev profile, as everything that README builds.

@@ -65,13 +65,17 @@ boot() {
     mount --bind "$dir/boot_id" "$root/proc/sys/kernel/random/boot_id"
     start
 }
+# clock SECONDS: the phone's wall clock (of `date +%s` and of logcat) is ahead of this machine's by so much from now on.
+clock=0
+set_clock() { clock=$1; echo "$1" > "$root/data/misc/clock"; }
 # log [BUFFER] [PID] LEVEL TAG: TEXT, or any text: into what the phone's logcat prints, with the time of now.
 log() {
     local buffer=main pid=1000 level=I tag=bench text=$1
     if [[ $1 =~ ^((main|system|crash|kernel|events)\ )?(([0-9]+)\ )?([VDIWEF])\ ([^:]+):\ (.*)$ ]]; then
         buffer=${BASH_REMATCH[2]:-main} pid=${BASH_REMATCH[4]:-1000} level=${BASH_REMATCH[5]} tag=${BASH_REMATCH[6]} text=${BASH_REMATCH[7]}
     fi
-    printf '%s %s %s %s %s\t%s\t%s\n' "${EPOCHREALTIME/,/.}" "$buffer" "$pid" "$pid" "$level" "${tag%% }" "$text" >> "$root/data/misc/logd/log"
+    local now=${EPOCHREALTIME/,/.}
+    printf '%s %s %s %s %s\t%s\t%s\n' "$((${now%.*} + clock)).${now#*.}" "$buffer" "$pid" "$pid" "$level" "${tag%% }" "$text" >> "$root/data/misc/logd/log"
 }
 # full [KB]: /data/local/tmp has this much space left (256 KB if not said). What is there moves into a file system of its own, once; later calls
 # and `free` only change its size, so that running programs see it too.
@@ -113,6 +117,8 @@ while :; do
         "log "*) log "${command#log }" ;;
         full | "full "*) full ${command#full} ;;
         free) free ;;
+        "clock "*) set_clock "${command#clock }" ;;
+        logd-hangs) touch "$root/data/misc/logd/hangs" ;;
         # shellcheck disable=SC2086
         "temp "*) soc_temp ${command#temp } ;;
         "battery "*) soc_set_battery ${command#battery } ;;

@@ -22,7 +22,8 @@ chmod 1777 tmp
 [ "$(id -u)" != 0 ] || chown 2000:2000 data/local/tmp
 chmod 0771 data/local data/local/tmp
 
-cp -a "$here/phone/." .
+# Instead of links to toybox, not through them.
+cp -a --remove-destination "$here/phone/." .
 
 zones="aoss-0 cpuss-0 cpuss-1 cpuss-2 cpuss-3 cpu-2-0-0 cpu-2-0-1 cpu-2-1-0 cpu-2-1-1 cpu-2-2-0 cpu-2-2-1 cpu-1-0-0 cpu-1-0-1 cpu-1-1-0
  cpu-1-1-1 cpu-0-0-0 cpu-0-1-0 cpu-0-2-0 cpu-0-3-0 gpuss-0 gpuss-1 gpuss-2 gpuss-3 gpuss-4 gpuss-5 gpuss-6 gpuss-7 nsphvx-0 nsphvx-1
@@ -62,8 +63,16 @@ file() { mkdir -p "$(dirname "sys/$1")" && echo "$2" > "sys/$1"; }
 file class/thermal/cooling_device8/type cdsp_sw_hvx
 file class/thermal/cooling_device8/cur_state 0
 file class/thermal/cooling_device8/max_state 3
+file class/thermal/cooling_device9/type kgsl
+file class/thermal/cooling_device9/cur_state 0
+file class/thermal/cooling_device9/max_state 9
 file devices/system/cpu/bus_dcvs/DDR/cur_freq 547000
+file devices/system/cpu/bus_dcvs/LLCC/cur_freq 300000
+file devices/system/cpu/bus_dcvs/DDRQOS/cur_freq 0
 file devices/system/cpu/bus_dcvs/DDR/available_frequencies "547000 768000 1555000 1708000 2092000 2736000 3187000 3686000 4224000"
+file class/power_supply/battery/type Battery
+file class/power_supply/usb/type USB
+file class/power_supply/usb/online 0
 file class/power_supply/battery/capacity 83
 file class/power_supply/battery/status Discharging
 file class/power_supply/battery/health Good
@@ -86,8 +95,10 @@ file devices/soc0/soc_id 557
 file devices/soc0/revision 2.0
 # Readable for everybody and writable for nobody but init, as the kernel's are.
 chmod -R go-w sys
-mkdir -p data/misc/logd
+mkdir -p data/misc/logd data/misc/settings
+chmod 777 data/misc/settings
 : > data/misc/logd/log
+echo 0 > data/misc/clock
 # -c empties it.
 chmod 666 data/misc/logd/log
 

@@ -12,6 +12,8 @@
 #   reboot   everything on the phone ends, the boot id changes, adbd comes back
 #   full [KB]   /data/local/tmp has 256 KB left, or as many    free  it has plenty again
 #   log [BUFFER] [PID] LEVEL TAG: TEXT   a line for logcat; any other TEXT has the tag `bench`
+#   clock SECONDS   its wall clock jumps: it is ahead of this machine's by so much (`date +%s`, logcat)
+#   logd-hangs   logcat prints nothing and does not end
 #   temp [cpu|nsp|gpu|skin|battery] C   it, or everything, has C degrees and goes on from there (soc.sh)
 #   battery PERCENT [Charging|Discharging|Full]
 # At the end of standard input the phone vanishes with all its processes: nothing is left behind when a test dies.

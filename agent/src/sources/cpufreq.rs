@@ -1,66 +1,67 @@
-//! CPU frequencies: `scaling_cur_freq` in kHz (Documentation/admin-guide/pm/cpufreq.rst), a row a policy in MHz.
+//! CPU frequencies (Documentation/admin-guide/pm/cpufreq.rst, all in kHz), a row a policy in MHz: `policyN` what it has, `policyN_cap` what it
+//! may have at most now (`scaling_max_freq`: a phone can throttle with all cooling devices at 0), `policyN_max` once, what it could have.
 
-use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::gauge::{Gauge, Gauges};
-use super::{Opened, Pace, Reader};
+use super::gauge::{Gauge, Quantity, boxed, number};
+use super::look::Look;
+use super::{Opened, Pace, Reader, Rows};
 
 /// Policies are named after their first CPU; more than this no Snapdragon has.
 const MOST_CPUS: u32 = 64;
 
+static KHZ: Quantity =
+    Quantity { source: "cpufreq", unit: "MHz", parse: number, valid: 1.0..=20_000_000.0, sentinels: &[], divisor: 1000.0 };
+
+/// A value that does not change.
+struct Once {
+    name: String,
+    mhz: Option<f64>,
+}
+
 /// Opens the policies below `root`, or each CPU's own link to its policy where `cpufreq/` itself may not be looked into.
 pub fn open(root: &str) -> Opened {
-    let by_policy = |n: u32| (format!("{root}/cpufreq/policy{n}"), format!("policy{n}"));
-    let by_cpu = |n: u32| (format!("{root}/cpu{n}/cpufreq"), format!("cpu{n}"));
-    let mut refused: Option<io::Error> = None;
-    let mut gauges = Vec::new();
-    for place in [&by_policy as &dyn Fn(u32) -> (String, String), &by_cpu] {
-        for n in 0..MOST_CPUS {
-            let (folder, name) = place(n);
-            match Gauge::open(&Path::new(&folder).join("scaling_cur_freq"), name) {
-                Ok(gauge) => gauges.push(gauge),
-                Err(e) => refused = Some(worse(refused, e)),
+    let mut look = Look::default();
+    let (mut gauges, mut caps, mut most) = (Vec::new(), Vec::new(), Vec::new());
+    for (folder, prefix, below) in [(Path::new(root).join("cpufreq"), "policy", ""), (PathBuf::from(root), "cpu", "cpufreq")] {
+        for n in look.numbers(&folder, prefix, MOST_CPUS) {
+            let name = format!("{prefix}{n}");
+            let folder = folder.join(&name).join(below);
+            let Some(gauge) = Gauge::open(&mut look, &KHZ, &folder.join("scaling_cur_freq"), name.clone()) else { continue };
+            gauges.push(gauge.fast());
+            caps.extend(Gauge::open(&mut look, &KHZ, &folder.join("scaling_max_freq"), format!("{name}_cap")));
+            if let Some(max) = Gauge::open(&mut look, &KHZ, &folder.join("cpuinfo_max_freq"), format!("{name}_max")) {
+                most.push(Box::new(Once { name: max.name().to_owned(), mhz: max.now() }) as Box<dyn Reader>);
             }
         }
         if !gauges.is_empty() {
             break;
         }
     }
-    if gauges.is_empty() {
-        return Opened::missing(refused.as_ref());
+    let names = gauges.iter().map(Gauge::name).collect::<Vec<_>>().join(" ");
+    let detail = format!("{names}; {} caps", caps.len());
+    gauges.extend(caps);
+    let mut readers = boxed(gauges);
+    readers.extend(most);
+    Opened::found(&look, detail, readers)
+}
+
+impl Reader for Once {
+    fn pace(&self) -> Pace {
+        Pace::Slow
     }
-    let detail = gauges.iter().map(Gauge::name).collect::<Vec<_>>().join(" ");
-    Opened::available(detail, lanes("cpufreq", "MHz", gauges))
-}
 
-fn lanes(source: &'static str, unit: &'static str, gauges: Vec<Gauge>) -> Vec<Box<dyn Reader>> {
-    let (fast, slow) = gauges.into_iter().partition::<Vec<_>, _>(Gauge::is_cheap);
-    [(Pace::Fast, fast), (Pace::Slow, slow)]
-        .into_iter()
-        .filter(|(_, gauges)| !gauges.is_empty())
-        .map(|(pace, gauges)| {
-            Box::new(Gauges { source, unit, pace, divisor: 1000.0, valid: 1..=20_000_000, sentinels: &[], files: gauges })
-                as Box<dyn Reader>
-        })
-        .collect()
-}
-
-/// Of two errors the one that says more: a refusal, then anything but "not there".
-pub fn worse(old: Option<io::Error>, new: io::Error) -> io::Error {
-    let weight = |e: &io::Error| match e.kind() {
-        io::ErrorKind::PermissionDenied => 2,
-        io::ErrorKind::NotFound => 0,
-        _ => 1,
-    };
-    old.filter(|e| weight(e) >= weight(&new)).unwrap_or(new)
+    fn sample(&mut self, rows: &mut Rows) {
+        if let Some(mhz) = self.mhz.take() {
+            rows.push("cpufreq", &self.name, mhz, "MHz");
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::done::SourceState;
-    use crate::sources::Rows;
 
     #[test]
     fn policies_in_mhz() {
@@ -70,24 +71,20 @@ mod tests {
             std::fs::create_dir_all(&policy).unwrap();
             std::fs::write(policy.join("scaling_cur_freq"), khz).unwrap();
         }
+        std::fs::write(root.join("cpufreq/policy0/scaling_max_freq"), "2956800\n").unwrap();
+        std::fs::write(root.join("cpufreq/policy0/cpuinfo_max_freq"), "3532800\n").unwrap();
         let mut opened = open(root.to_str().unwrap());
-        assert_eq!((opened.state, opened.detail.as_deref()), (SourceState::Available, Some("policy0 policy6")));
+        assert_eq!((opened.state, opened.detail.as_deref()), (SourceState::Available, Some("policy0 policy6; 1 caps")));
         let mut rows = Rows::default();
         rows.begin(1);
         opened.readers.iter_mut().for_each(|r| r.sample(&mut rows));
         let text = String::from_utf8_lossy(rows.text()).into_owned();
-        assert!(text.contains("1,cpufreq,policy0,3532.8,MHz\n") && text.contains("policy6,4473.6"), "{text}");
+        let expected = "1,cpufreq,policy0,3532.8,MHz\n1,cpufreq,policy6,4473.6,MHz\n1,cpufreq,policy0_cap,2956.8,MHz\n1,cpufreq,policy0_max,3532.8,MHz\n";
+        assert_eq!(text, expected);
+        rows.begin(2);
+        opened.readers.iter_mut().for_each(|r| r.sample(&mut rows));
+        assert!(!String::from_utf8_lossy(rows.text()).contains("policy0_max"), "it is told once");
         std::fs::remove_dir_all(&root).unwrap();
         assert_eq!(open(root.to_str().unwrap()).state, SourceState::Absent);
-    }
-
-    #[test]
-    fn a_refusal_outweighs_not_there() {
-        let io = io::Error::from_raw_os_error;
-        let errno = |e: io::Error| e.raw_os_error();
-        assert_eq!(errno(worse(Some(io(13)), io(2))), Some(13));
-        assert_eq!(errno(worse(Some(io(2)), io(13))), Some(13));
-        assert_eq!(errno(worse(Some(io(2)), io(5))), Some(5));
-        assert_eq!(errno(worse(None, io(2))), Some(2));
     }
 }

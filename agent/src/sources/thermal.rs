@@ -2,85 +2,70 @@
 //! since indices differ between devices. The NPU's zones are read at the rate of the spec, the others once a second: reading all zones of
 //! a phone takes 200 ms. Without any zone: hwmon.
 
-use std::collections::HashMap;
-use std::fs;
-use std::io;
 use std::path::Path;
 
-use super::cpufreq::worse;
-use super::gauge::{Gauge, Gauges};
+use super::Opened;
+use super::gauge::{Gauge, Quantity, boxed, number, unique};
+use super::look::Look;
 use super::rows::clean;
-use super::{Opened, Pace, Reader};
 
-const MOST_ZONES: u32 = 128;
+const MOST_ZONES: u32 = 160;
 const MOST_HWMON: u32 = 32;
 const MOST_INPUTS: u32 = 16;
-/// Values of Qualcomm's drivers for "no reading", in thousandths of a degree; an exact 0 too.
-const SENTINELS: &[i64] = &[0, -273_000, -40_960, -40_000];
-/// Thousandths of a degree that a running device can have. Other units (tenths, whole degrees, millivolts) aren't guessed at.
-const VALID: std::ops::RangeInclusive<i64> = -45_000..=160_000;
+
+/// Thousandths of a degree (Documentation/driver-api/thermal/sysfs-api.rst). Valid is what a running device can have: other units (tenths,
+/// whole degrees, millivolts) aren't guessed at. The sentinels are values of Qualcomm's drivers for "no reading"; an exact 0 is one too.
+static MILLIDEGREES: Quantity = Quantity {
+    source: "thermal",
+    unit: "C",
+    parse: number,
+    valid: -45_000.0..=160_000.0,
+    sentinels: &[0.0, -273_000.0, -40_960.0, -40_000.0],
+    divisor: 1000.0,
+};
 
 /// Opens the zones, or hwmon's inputs if there are none.
 pub fn open(zones: &str, hwmon: &str) -> Opened {
-    let mut refused = None;
-    let mut gauges = open_zones(Path::new(zones), &mut refused);
+    let mut look = Look::default();
+    let mut gauges = open_zones(Path::new(zones), &mut look);
     let mut kind = "zones";
     if gauges.is_empty() {
         kind = "hwmon inputs";
-        gauges = open_hwmon(Path::new(hwmon), &mut refused);
-    }
-    if gauges.is_empty() {
-        return Opened::missing(refused.as_ref());
+        gauges = open_hwmon(Path::new(hwmon), &mut look);
     }
     unique(&mut gauges);
     let all = gauges.len();
-    let (fast, slow): (Vec<_>, Vec<_>) = gauges.into_iter().partition(|gauge| is_npu(gauge.name()) && gauge.is_cheap());
+    let (fast, slow): (Vec<_>, Vec<_>) =
+        gauges.into_iter().map(|gauge| if is_npu(gauge.name()) { gauge.fast() } else { gauge }).partition(Gauge::is_fast);
     let detail = format!("{all} {kind}, {} of them fast", fast.len());
-    let readers = [(Pace::Fast, fast), (Pace::Slow, slow)].into_iter().filter(|(_, gauges)| !gauges.is_empty());
-    let reader = |(pace, gauges)| {
-        Box::new(Gauges { source: "thermal", unit: "C", pace, divisor: 1000.0, valid: VALID, sentinels: SENTINELS, files: gauges })
-            as Box<dyn Reader>
-    };
-    Opened::available(detail, readers.map(reader).collect())
+    Opened::found(&look, detail, boxed(fast.into_iter().chain(slow).collect()))
 }
 
-fn open_zones(root: &Path, refused: &mut Option<io::Error>) -> Vec<Gauge> {
-    (0..MOST_ZONES)
+fn open_zones(root: &Path, look: &mut Look) -> Vec<Gauge> {
+    look.numbers(root, "thermal_zone", MOST_ZONES)
+        .into_iter()
         .filter_map(|index| {
             let zone = root.join(format!("thermal_zone{index}"));
-            let kind = match fs::read_to_string(zone.join("type")) {
-                Ok(text) => clean(&text),
-                Err(e) => {
-                    *refused = Some(worse(refused.take(), e));
-                    return None;
-                }
-            };
-            if !is_temperature(&kind) {
-                return None;
-            }
-            keep(Gauge::open(&zone.join("temp"), kind), refused)
+            let kind = clean(&look.text(&zone.join("type"))?);
+            if is_temperature(&kind) { Gauge::open(look, &MILLIDEGREES, &zone.join("temp"), kind) } else { None }
         })
         .collect()
 }
 
-fn open_hwmon(root: &Path, refused: &mut Option<io::Error>) -> Vec<Gauge> {
+fn open_hwmon(root: &Path, look: &mut Look) -> Vec<Gauge> {
     let mut gauges = Vec::new();
-    for chip in 0..MOST_HWMON {
+    for chip in look.numbers(root, "hwmon", MOST_HWMON) {
         let folder = root.join(format!("hwmon{chip}"));
-        let Ok(name) = fs::read_to_string(folder.join("name")) else { continue };
+        let Some(name) = look.text(&folder.join("name")) else { continue };
         for input in 1..=MOST_INPUTS {
-            let label = fs::read_to_string(folder.join(format!("temp{input}_label"))).unwrap_or_else(|_| format!("temp{input}"));
-            gauges.extend(keep(
-                Gauge::open(&folder.join(format!("temp{input}_input")), clean(&format!("{}/{}", name.trim(), label.trim()))),
-                refused,
-            ));
+            let path = folder.join(format!("temp{input}_input"));
+            if path.exists() {
+                let label = look.text(&folder.join(format!("temp{input}_label"))).unwrap_or_else(|| format!("temp{input}"));
+                gauges.extend(Gauge::open(look, &MILLIDEGREES, &path, clean(&format!("{name}/{label}"))));
+            }
         }
     }
     gauges
-}
-
-fn keep(gauge: io::Result<Gauge>, refused: &mut Option<io::Error>) -> Option<Gauge> {
-    gauge.map_err(|e| *refused = Some(worse(refused.take(), e))).ok()
 }
 
 /// Zones whose `temp` is a voltage, a current, a charge or a constant trip point.
@@ -98,23 +83,13 @@ fn is_npu(kind: &str) -> bool {
     })
 }
 
-/// Types may repeat; the second and later ones get a number, in the order of their indices.
-fn unique(gauges: &mut [Gauge]) {
-    let mut seen: HashMap<String, u32> = HashMap::new();
-    for gauge in gauges {
-        let count = seen.entry(gauge.name().to_owned()).or_default();
-        *count += 1;
-        if *count > 1 {
-            gauge.rename(format!("{}#{count}", gauge.name()));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::done::SourceState;
-    use crate::sources::Rows;
+    use crate::sources::{Pace, Rows};
 
     fn rows_of(opened: &mut Opened) -> String {
         let mut rows = Rows::default();
@@ -158,7 +133,7 @@ mod tests {
         }
         let mut opened = open(root.to_str().unwrap(), "/nonexistent");
         assert_eq!(opened.detail.as_deref(), Some("4 zones, 1 of them fast"));
-        assert_eq!(opened.readers.iter().map(|r| r.pace()).collect::<Vec<_>>(), [Pace::Fast, Pace::Slow]);
+        assert_eq!(opened.readers.iter().map(|r| r.pace()).collect::<Vec<_>>(), [Pace::Fast, Pace::Slow, Pace::Slow, Pace::Slow]);
         assert_eq!(rows_of(&mut opened), "1,thermal,nsphvx0,51.2,C\n1,thermal,cpuss0,45.6,C\n1,thermal,cpuss0#2,46,C\n");
         fs::remove_dir_all(&root).unwrap();
     }

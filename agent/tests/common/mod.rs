@@ -40,6 +40,9 @@ impl Run {
             max_output_bytes: 1 << 20,
             watch: Vec::new(),
             phase_file: None,
+            compact_ms: 0,
+            window_ms: 0,
+            trip: Vec::new(),
         };
         Self { dir, spec }
     }

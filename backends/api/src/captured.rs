@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// How the command ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    /// `exited`, `timeout`, `output-limit`, `cancelled` or `spawn-failed`.
+    /// `exited`, `timeout`, `output-limit`, `cancelled`, `thermal-trip` or `spawn-failed`.
     pub reason: String,
     /// Exit status, when it exited.
     pub code: Option<i32>,

@@ -59,8 +59,9 @@ words! {
         Emulator = "emulator" }
 }
 words! {
-    /// A pass over the cells. Only `measure` feeds metrics; `profile` feeds layers and phases (design 2b.8).
-    Pass { Measure = "measure", Profile = "profile" }
+    /// A pass over the cells. Only `measure` feeds metrics; `profile` feeds layers and phases (design 2b.8), `soak` the soak's own columns.
+    Pass { Measure = "measure", Profile = "profile", /// One launch that goes on for minutes to hours.
+        Soak = "soak" }
 }
 words! {
     /// An optional axis of the matrix. Backend, model, quantisation and token counts are not in this list: every cell has them.

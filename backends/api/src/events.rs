@@ -1,5 +1,7 @@
 //! Reads the runner protocol: the file named by `BENCH_EVENTS` of our own runners and of users' programs.
 
+use std::collections::BTreeMap;
+
 use bench_runner_protocol::{ErrorKind, Event, Finish, MAX_WARNINGS, Unit, parse_events};
 
 use crate::{
@@ -10,8 +12,8 @@ use crate::{
 /// Message of a run that left no event at all.
 pub const NO_EVENTS: &str = "the runner printed no event";
 
-/// No job asks for as many queries (a scenario: 10,000 and a few discarded ones); a file of garbage may.
-const MAX_QUERIES: usize = 20_000;
+/// No job has as many queries (a soak of twelve hours, one every 43 ms); a file of garbage may.
+const MAX_QUERIES: usize = 1_000_000;
 
 /// The most that repeated notes of one key grow to, in bytes.
 const MAX_NOTE: usize = 16 << 10;
@@ -27,6 +29,8 @@ pub fn parsed_from_events(captured: &Captured) -> Result<Parsed, ParseError> {
     }
     let mut parsed = Parsed { warnings, ..Parsed::default() };
     let mut load_begin = None;
+    // Of every query its place in the list: a soak has too many to look through.
+    let mut places: BTreeMap<u32, usize> = BTreeMap::new();
     let wrong = |message: String| ParseError { file: FILE.to_owned(), message };
     for event in events {
         in_window(&event, captured.ended.window_ns).map_err(wrong)?;
@@ -39,7 +43,7 @@ pub fn parsed_from_events(captured: &Captured) -> Result<Parsed, ParseError> {
                 parsed.unit_reported = unit.map(unit_word);
             }
             Event::Prompt { t_ns, query, tokens } => {
-                if parsed.queries.iter().any(|q| q.query == query) {
+                if places.insert(query, parsed.queries.len()).is_some() {
                     return Err(wrong(format!("query {query} begins twice")));
                 }
                 if parsed.queries.len() == MAX_QUERIES {
@@ -48,7 +52,7 @@ pub fn parsed_from_events(captured: &Captured) -> Result<Parsed, ParseError> {
                 parsed.queries.push(Query { query, start_ns: t_ns, prompt_tokens: Some(tokens), ..Query::default() });
             }
             Event::Token { query, i, id, t_ns } => {
-                if let Some(q) = find(&mut parsed, query) {
+                if let Some(q) = find(&mut parsed, &places, query) {
                     if i as usize != q.tokens.len() {
                         return Err(wrong(format!("query {query}: token {} has i = {i}", q.tokens.len())));
                     }
@@ -56,7 +60,7 @@ pub fn parsed_from_events(captured: &Captured) -> Result<Parsed, ParseError> {
                 }
             }
             Event::QueryEnd { query, t_ns, prompt_tokens, generated_tokens, finish, reported } => {
-                if let Some(q) = find(&mut parsed, query) {
+                if let Some(q) = find(&mut parsed, &places, query) {
                     q.end_ns = Some(t_ns);
                     q.prompt_tokens_reported = prompt_tokens;
                     q.generated_reported = generated_tokens;
@@ -81,7 +85,8 @@ pub fn parsed_from_events(captured: &Captured) -> Result<Parsed, ParseError> {
                 };
                 parsed.failure.get_or_insert(Failure::new(kind, message));
             }
-            Event::End { .. } | Event::Memory { .. } | Event::Layer { .. } => {}
+            // Tokens of several in a line come as single ones.
+            Event::End { .. } | Event::Tokens { .. } | Event::Memory { .. } | Event::Layer { .. } => {}
         }
     }
     for q in &parsed.queries {
@@ -109,7 +114,7 @@ fn in_window(event: &Event, window_ns: Option<(u64, u64)>) -> Result<(), String>
         Event::LoadBegin { t_ns } => ("load_begin", *t_ns),
         Event::LoadEnd { t_ns, .. } => ("load_end", *t_ns),
         Event::Prompt { t_ns, .. } => ("prompt", *t_ns),
-        Event::Token { t_ns, .. } => ("token", *t_ns),
+        Event::Token { t_ns, .. } | Event::Tokens { t_ns, .. } => ("token", *t_ns),
         Event::QueryEnd { t_ns, .. } => ("query_end", *t_ns),
         Event::End { t_ns } => ("end", *t_ns),
         Event::Note { .. } | Event::Memory { .. } | Event::Layer { .. } | Event::Error { .. } => return Ok(()),
@@ -142,8 +147,8 @@ fn finish_word(finish: Finish) -> String {
     .to_owned()
 }
 
-fn find(parsed: &mut Parsed, query: u32) -> Option<&mut Query> {
-    let found = parsed.queries.iter().position(|q| q.query == query);
+fn find<'a>(parsed: &'a mut Parsed, places: &BTreeMap<u32, usize>, query: u32) -> Option<&'a mut Query> {
+    let found = places.get(&query).copied();
     if found.is_none() {
         let warning = format!("an event of query {query}, which never began");
         // One for each query is enough, and a file of garbage names no end of them.

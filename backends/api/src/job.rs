@@ -52,7 +52,15 @@ pub fn job(launch: &Launch<'_>) -> Result<Job, Failure> {
         perf_profile: launch.cell.asked(Axis::PerfProfile).map(str::to_owned),
         profile: if launch.pass == Pass::Profile { Profile::Layers } else { Profile::Off },
         options: BTreeMap::new(),
+        soak_ms: None,
     })
+}
+
+/// The job of a launch with the duration of its soak: what an adapter made, prolonged by the orchestrator. `None` for bytes that are no job.
+pub fn prolonged(job: &[u8], soak_ms: u64) -> Option<Vec<u8>> {
+    let mut job: Job = serde_json::from_slice(job).ok()?;
+    job.soak_ms = Some(soak_ms);
+    Some(job_bytes(&job))
 }
 
 /// The job file's content.

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{cell::words, reader::ReadMeasurement};
+use crate::{cell::words, npu::NpuProfile, reader::ReadMeasurement};
 
 words! {
     /// Who is to blame for a failure. Only runtime, model and verify failures say something about the cell.
@@ -15,7 +15,7 @@ words! {
 impl FailureKind {
     /// The surroundings failed: it says nothing about the cell, and `--resume` tries again.
     pub const fn is_surroundings(self) -> bool {
-        matches!(self, Self::Infra | Self::Device)
+        matches!(self, Self::Infra | Self::Device | Self::Thermal)
     }
 }
 
@@ -165,6 +165,9 @@ pub struct Parsed {
     pub graphs: Vec<GraphTime>,
     /// Operations, from the profile pass.
     pub layers: Vec<Layer>,
+    /// What the runtime's own profile says of the NPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub npu: Option<NpuProfile>,
     /// Facts that the runner noted: versions, effective options.
     pub notes: BTreeMap<String, String>,
     /// What was odd but not fatal.

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::measurement::{Failure, Layer};
+use crate::{
+    measurement::{Failure, Layer},
+    npu::NpuProfile,
+};
 
 /// One file handed to `bench parse`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +55,9 @@ pub struct Reading {
     pub measurements: Vec<ReadMeasurement>,
     /// Operations, when the output has them.
     pub layers: Vec<Layer>,
+    /// What a profile says of the NPU, all graphs together. For adapters: `bench parse` has every figure under `reported`.
+    #[serde(skip)]
+    pub npu: Option<NpuProfile>,
     /// What was odd.
     pub warnings: Vec<String>,
     /// The failed run that the output shows, whatever the tool's exit status was.

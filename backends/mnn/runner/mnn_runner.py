@@ -30,7 +30,7 @@ INTERNAL_ERROR = 4  # MNN's LlmStatus
 
 JOB = {
     "v": int, "model": dict, "runtime": dict, "queries": list, "threads": (int, None), "unit": (str, None), "perf_profile": (str, None),
-    "profile": str, "options": dict,
+    "profile": str, "options": dict, "soak_ms": (int, None),
 }
 MODEL = {
     "context": int, "chunk": int, "vocab": int, "layers": (int, None), "kv_heads": (int, None), "head_dim": (int, None),
@@ -39,7 +39,7 @@ MODEL = {
 QUERY = {"query": int, "ids": list, "gen_tokens": int}
 DEFAULTS = {
     "runtime": {}, "threads": None, "unit": None, "perf_profile": None, "profile": "off", "options": {}, "layers": None, "kv_heads": None,
-    "head_dim": None, "rope_theta": None, "bos": None, "pad": None,
+    "head_dim": None, "rope_theta": None, "bos": None, "pad": None, "soak_ms": None,
 }
 
 
@@ -57,6 +57,7 @@ class Events:
     def __init__(self, path):
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         self._deferred = []
+        self.compact = False  # tokens of a query in one line, for soaks
 
     def now(self, event, t_ns=None, **fields):
         self.flush()
@@ -67,7 +68,13 @@ class Events:
 
     def flush(self):
         waiting, self._deferred = self._deferred, []
-        for line in waiting:
+        # Only tokens are deferred, those of one query, in order.
+        for at in range(0, len(waiting), 1024) if self.compact else ():
+            (_, t_ns, first), part = waiting[at], waiting[at : at + 1024]
+            times, ids = [t for _, t, _ in part], [fields["id"] for _, _, fields in part]
+            gaps = [b - a for a, b in zip(times, times[1:])]
+            self._write("tokens", t_ns, {"query": first["query"], "i": first["i"], "gaps_ns": gaps, "ids": ids})
+        for line in () if self.compact else waiting:
             self._write(*line)
 
     def _write(self, event, t_ns, fields):
@@ -287,8 +294,13 @@ def work(arguments, events):
     if job["perf_profile"] is not None:
         events.now("note", key="ignored", value=f"perf_profile={job['perf_profile']}: MNN has none")
     events.now("note", key="step", value="a token = MNN forward() from Python, logits copied to numpy, argmax there; the first one over the whole prompt")
-    for query in job["queries"]:
-        answer(model, query, job, events)
+    begun, count, number = time.monotonic_ns(), len(job["queries"]), 0
+    events.compact = job["soak_ms"] is not None
+    # A soak repeats the list with rising numbers until its time is over.
+    while number < count or (events.compact and time.monotonic_ns() < begun + job["soak_ms"] * 1_000_000):
+        query = job["queries"][number % count]
+        answer(model, query if number < count else {**query, "query": number}, job, events)
+        number += 1
 
 
 def main():

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 
 use bench_backend_api::{
     Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure, Hint,
-    Installed, Invocation, JOB_FILE, Job, Launch, Need, ParseError, Parsed, Pass, Paths, Program, Reader, Recipe, Source, SourceFile,
-    StagedFile, Step, Unit, check_count, check_tokens, job, job_bytes,
+    Installed, Invocation, JOB_FILE, Job, Launch, Need, NpuProfile, ParseError, Parsed, Pass, Paths, Program, Reader, Recipe, Source,
+    SourceFile, StagedFile, Step, Unit, check_count, check_tokens, job, job_bytes,
     knowledge::Table,
+    npu::merged,
     parsed_from_events,
     tool::{self, Told},
 };
@@ -127,7 +128,7 @@ impl Backend for OrtQnn {
     fn steps(&self, launch: &Launch<'_>, paths: &Paths) -> Vec<Step> {
         let outputs = match launch.pass {
             Pass::Profile => PROFILES.iter().map(|(_, file)| (*file).to_owned()).collect(),
-            Pass::Measure => Vec::new(),
+            Pass::Measure | Pass::Soak => Vec::new(),
         };
         if launch.device.remote {
             return device::steps(launch, paths, outputs);
@@ -146,11 +147,15 @@ impl Backend for OrtQnn {
         for (phase, file) in PROFILES {
             let Some(bytes) = captured.files.get(file) else { continue };
             match OrtQnnReader.read(&[SourceFile { name: file.to_owned(), bytes: bytes.clone() }]) {
-                Ok(reading) => parsed.layers.extend(reading.layers.into_iter().map(|mut layer| {
-                    phase.clone_into(&mut layer.phase);
-                    layer.unit.get_or_insert_with(|| "npu".to_owned());
-                    layer
-                })),
+                Ok(reading) => {
+                    let npu = reading.npu.map(|npu| NpuProfile { source: "qnn-ep-profile".to_owned(), ..npu });
+                    parsed.npu = merged(parsed.npu.take(), npu.as_ref());
+                    parsed.layers.extend(reading.layers.into_iter().map(|mut layer| {
+                        phase.clone_into(&mut layer.phase);
+                        layer.unit.get_or_insert_with(|| "npu".to_owned());
+                        layer
+                    }));
+                }
                 Err(e) => parsed.warnings.push(e.to_string()),
             }
         }

@@ -60,6 +60,21 @@ pub enum Event {
         /// Time.
         t_ns: u64,
     },
+    /// Several tokens in one line: what a runner may write of a query of a soak once it is over, since hours of single lines fill a disk.
+    /// [`crate::parse_events`] gives it as that many [`Event::Token`].
+    Tokens {
+        /// Number of the query.
+        query: u32,
+        /// Place of the first of them in the output.
+        i: u32,
+        /// Time of the first of them.
+        t_ns: u64,
+        /// Time of each further one since the one before, in ns.
+        gaps_ns: Vec<u64>,
+        /// All of their ids, or none.
+        #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+        ids: Vec<u32>,
+    },
     /// A query is over, well or not.
     QueryEnd {
         /// Number of the query.
@@ -169,8 +184,27 @@ impl Event {
     }
 
     /// The value of the tag `event` for every kind of event that this version knows.
-    pub(crate) const NAMES: [&str; 10] =
-        ["note", "load_begin", "load_end", "prompt", "token", "query_end", "memory", "layer", "error", "end"];
+    pub(crate) const NAMES: [&str; 11] =
+        ["note", "load_begin", "load_end", "prompt", "token", "tokens", "query_end", "memory", "layer", "error", "end"];
+
+    /// The single tokens of [`Event::Tokens`]; every other event is itself.
+    ///
+    /// # Errors
+    /// Ids that are not as many as the tokens, or a time that no clock shows.
+    pub(crate) fn single(self) -> Result<Vec<Self>, String> {
+        let Self::Tokens { query, i, t_ns, gaps_ns, ids } = self else { return Ok(vec![self]) };
+        if !ids.is_empty() && ids.len() != gaps_ns.len() + 1 {
+            return Err(format!("{} ids for {} tokens", ids.len(), gaps_ns.len() + 1));
+        }
+        let (mut all, mut t_ns, mut place) = (Vec::with_capacity(gaps_ns.len() + 1), t_ns, i);
+        all.push(Self::Token { query, i: place, id: ids.first().copied(), t_ns });
+        for (gap, n) in gaps_ns.iter().zip(1..) {
+            t_ns = t_ns.checked_add(*gap).ok_or("its gaps are longer than any clock runs")?;
+            place = place.checked_add(1).ok_or("its places are no numbers of tokens")?;
+            all.push(Self::Token { query, i: place, id: ids.get(n).copied(), t_ns });
+        }
+        Ok(all)
+    }
 }
 
 /// A field that was left out may also come as `null`, which is what most languages write for a value that they do not have.

@@ -9,7 +9,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::VERSION;
+use crate::{VERSION, monotonic_ns};
 
 /// One process's work: load a model, then answer the queries in their order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,6 +39,11 @@ pub struct Job {
     /// The framework's own options; a runner refuses those that it does not know.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
+    /// A soak: after the listed queries they are repeated in their order, with rising numbers, until this many milliseconds after the first
+    /// one began. A query that has begun is answered to its end. Left out in every other job, so that a runner that knows no soak needs not
+    /// know the word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soak_ms: Option<u64>,
 }
 
 /// Shape and files of the model. Counts are those that the artifacts were built with.
@@ -183,6 +188,11 @@ impl Job {
         if self.queries.is_empty() {
             return fail("no queries".into());
         }
+        if self.soak_ms.is_some() && self.queries.iter().zip(0..).any(|(q, place)| q.query != place) {
+            return fail(
+                "soak_ms: the listed queries are numbered 0, 1, 2 ..., so that query n repeats the listed one n mod their count".into(),
+            );
+        }
         for q in &self.queries {
             if q.gen_tokens == 0 {
                 return fail(format!("query {}: gen_tokens is 0", q.query));
@@ -195,6 +205,28 @@ impl Job {
             }
         }
         Ok(())
+    }
+
+    /// Has every query answered in order, in a soak again and again until its time is over.
+    ///
+    /// # Errors
+    /// The first error of `answer`.
+    pub fn each_query<E>(&self, mut answer: impl FnMut(&Query) -> Result<(), E>) -> Result<(), E> {
+        let begun = monotonic_ns();
+        self.queries.iter().try_for_each(&mut answer)?;
+        let Some(ms) = self.soak_ms else { return Ok(()) };
+        let end = begun.saturating_add(ms.saturating_mul(1_000_000));
+        let mut repeated = self.queries.clone();
+        let count = u32::try_from(repeated.len()).unwrap_or(u32::MAX);
+        loop {
+            for query in &mut repeated {
+                if monotonic_ns() >= end {
+                    return Ok(());
+                }
+                query.query = query.query.saturating_add(count);
+                answer(query)?;
+            }
+        }
     }
 
     /// The model's file of this logical name.
@@ -247,6 +279,32 @@ mod tests {
         assert!(error_of("\"gen_tokens\":16", "\"gen_tokens\":0").contains("gen_tokens is 0"));
         assert!(error_of("\"threads\":null", "\"threads\":0").contains("threads is 0"));
         assert!(error_of("\"chunk\":32", "\"chunk\":0").contains("model.chunk is 0"));
+    }
+
+    #[test]
+    fn a_soak_repeats_the_list_with_rising_numbers() {
+        let two = JOB.replace(
+            "[{\"query\":0,\"ids\":[0,5,6],\"gen_tokens\":16}]",
+            r#"[{"query":0,"ids":[5],"gen_tokens":1},{"query":1,"ids":[6],"gen_tokens":1}]"#,
+        );
+        let mut job = Job::from_json(two.as_bytes()).unwrap();
+        let answered = |job: &Job, most: usize| {
+            let mut seen = Vec::new();
+            let result = job.each_query(|q| {
+                seen.push((q.query, q.ids[0]));
+                if seen.len() < most { Ok(()) } else { Err("enough") }
+            });
+            (seen, result)
+        };
+        assert_eq!(answered(&job, 9), (vec![(0, 5), (1, 6)], Ok(())));
+        job.soak_ms = Some(3_600_000);
+        assert_eq!(answered(&job, 5), (vec![(0, 5), (1, 6), (2, 5), (3, 6), (4, 5)], Err("enough")));
+        // However short it is, every listed query is answered once.
+        job.soak_ms = Some(0);
+        assert_eq!(answered(&job, 9), (vec![(0, 5), (1, 6)], Ok(())));
+        assert!(!serde_json::to_string(&Job { soak_ms: None, ..job.clone() }).unwrap().contains("soak"));
+        job.queries[1].query = 7;
+        assert!(job.check().unwrap_err().to_string().starts_with("soak_ms: "));
     }
 
     #[test]

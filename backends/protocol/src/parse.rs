@@ -40,7 +40,7 @@ pub fn parse_events(bytes: &[u8]) -> (Vec<Event>, Vec<String>) {
             warn(format!("line {number}: longer than {MAX_LINE} bytes, skipped"));
         } else if !line.trim_ascii().is_empty() {
             match parse_line(line) {
-                Ok(event) => events.push(event),
+                Ok(all) => events.extend(all),
                 Err(problem) => warn(format!("line {number}: {problem}")),
             }
         }
@@ -51,7 +51,7 @@ pub fn parse_events(bytes: &[u8]) -> (Vec<Event>, Vec<String>) {
     (events, warnings)
 }
 
-fn parse_line(line: &[u8]) -> Result<Event, String> {
+fn parse_line(line: &[u8]) -> Result<Vec<Event>, String> {
     let value: Value = serde_json::from_slice(line).map_err(|e| format!("not JSON: {e}"))?;
     let Some(name) = value.get("event").and_then(Value::as_str) else {
         return Err("not an event".into());
@@ -62,7 +62,8 @@ fn parse_line(line: &[u8]) -> Result<Event, String> {
     if !Event::NAMES.contains(&name) {
         return Err(format!("unknown event {:?}", short(name)));
     }
-    Event::deserialize(&value).map_err(|e| format!("event {name}: {}", short(&e.to_string())))
+    let event = Event::deserialize(&value).map_err(|e| format!("event {name}: {}", short(&e.to_string())))?;
+    event.single().map_err(|e| format!("event {name}: {e}"))
 }
 
 /// A device's words, cut so that a warning stays readable.
@@ -174,6 +175,20 @@ mod tests {
 "#,
         );
         assert_eq!((events.len(), warnings.len()), (3, 0), "{warnings:?}");
+    }
+
+    #[test]
+    fn tokens_in_one_line_are_single_tokens() {
+        let lines = br#"{"v":1,"event":"tokens","query":3,"i":2,"t_ns":100,"gaps_ns":[5,7],"ids":[9,8,7]}
+{"v":1,"event":"tokens","query":4,"i":0,"t_ns":200,"gaps_ns":[]}
+{"v":1,"event":"tokens","query":4,"i":1,"t_ns":200,"gaps_ns":[1],"ids":[1]}
+{"v":1,"event":"tokens","query":4,"i":1,"t_ns":200,"gaps_ns":[18446744073709551615]}
+{"v":1,"event":"tokens","query":4,"i":4294967295,"t_ns":200,"gaps_ns":[1]}
+"#;
+        let (events, warnings) = parse_events(lines);
+        let token = |query, i, id, t_ns| Event::Token { query, i, id, t_ns };
+        assert_eq!(events, [token(3, 2, Some(9), 100), token(3, 3, Some(8), 105), token(3, 4, Some(7), 112), token(4, 0, None, 200)]);
+        assert_eq!(warnings.len(), 3, "{warnings:?}");
     }
 
     #[test]

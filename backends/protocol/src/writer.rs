@@ -19,7 +19,11 @@ use crate::{EVENTS_ENV, Event, VERSION};
 pub struct EventWriter<W: Write = File> {
     out: W,
     deferred: Vec<Event>,
+    compact: bool,
 }
+
+/// Tokens in one line of a compact file: its bytes stay far under [`crate::MAX_LINE`].
+const IN_A_LINE: usize = 1024;
 
 #[derive(Serialize)]
 struct Line<'a> {
@@ -51,7 +55,7 @@ impl EventWriter {
 impl<W: Write> EventWriter<W> {
     /// Writes to something that is already open; it must not be a buffer of its own.
     pub fn new(out: W) -> Self {
-        Self { out, deferred: Vec::new() }
+        Self { out, deferred: Vec::new(), compact: false }
     }
 
     /// Writes the event, after those deferred before it.
@@ -68,6 +72,11 @@ impl<W: Write> EventWriter<W> {
         self.deferred.push(event);
     }
 
+    /// From here on deferred tokens that follow each other are written as [`Event::Tokens`]: 15 bytes a token instead of 70. For soaks.
+    pub fn compact(&mut self) {
+        self.compact = true;
+    }
+
     /// Makes room for `n` deferred events, so that none of them has to wait for memory.
     pub fn reserve(&mut self, n: usize) {
         self.deferred.reserve(n);
@@ -79,10 +88,20 @@ impl<W: Write> EventWriter<W> {
     /// The write failed; the events from there on are lost.
     pub fn flush(&mut self) -> io::Result<()> {
         let mut events = std::mem::take(&mut self.deferred);
-        let result = events.iter().try_for_each(|event| self.line(event));
+        let result = if self.compact { self.compacted(&events) } else { events.iter().try_for_each(|event| self.line(event)) };
         events.clear();
         self.deferred = events; // keeps its capacity
         result
+    }
+
+    fn compacted(&mut self, events: &[Event]) -> io::Result<()> {
+        let mut rest = events;
+        while let Some(first) = rest.first() {
+            let (line, taken) = together(rest);
+            self.line(line.as_ref().unwrap_or(first))?;
+            rest = &rest[taken..];
+        }
+        Ok(())
     }
 
     fn line(&mut self, event: &Event) -> io::Result<()> {
@@ -90,6 +109,26 @@ impl<W: Write> EventWriter<W> {
         line.push(b'\n');
         self.out.write_all(&line)
     }
+}
+
+/// The tokens at the start of a list that one line can say, and how many events those are; `None` for an event that stays as it is.
+fn together(events: &[Event]) -> (Option<Event>, usize) {
+    let Some(Event::Token { query, i, id, t_ns }) = events.first() else { return (None, 1) };
+    let (mut ids, mut gaps_ns, mut last) = (Vec::from_iter(*id), Vec::new(), *t_ns);
+    for (event, place) in events.iter().take(IN_A_LINE).zip(*i..).skip(1) {
+        match event {
+            Event::Token { query: q, i, id: token, t_ns }
+                if q == query && *i == place && token.is_some() == id.is_some() && *t_ns >= last =>
+            {
+                ids.extend(*token);
+                gaps_ns.push(t_ns - last);
+                last = *t_ns;
+            }
+            _ => break,
+        }
+    }
+    let taken = gaps_ns.len() + 1;
+    (Some(Event::Tokens { query: *query, i: *i, t_ns: *t_ns, gaps_ns, ids }), taken)
 }
 
 impl<W: Write> Drop for EventWriter<W> {
@@ -135,6 +174,29 @@ mod tests {
         let (events, warnings) = parse_events(&w.out.0.concat());
         assert_eq!((events.len(), warnings.len()), (4, 0));
         assert!(matches!(&events[2], Event::Note { value, .. } if value == "a\nb"));
+    }
+
+    #[test]
+    fn a_compact_file_reads_as_the_same_events() {
+        let token = |query, i, id, t_ns| Event::Token { query, i, id, t_ns };
+        let mut events: Vec<Event> = (0..1500).map(|i| token(0, i, Some(i % 7), 100 + u64::from(i) * 3)).collect();
+        events.push(Event::note("k", "v"));
+        events.extend([
+            token(1, 0, None, 9000),
+            token(1, 1, None, 9000),
+            token(2, 0, Some(1), 9100),
+            token(2, 2, Some(1), 9200),
+            token(2, 3, Some(1), 9000),
+        ]);
+        let mut w = EventWriter::new(Writes::default());
+        w.compact();
+        events.iter().cloned().for_each(|e| w.defer(e));
+        w.flush().unwrap();
+        // 1024 and 476 tokens, the note, query 1, and query 2 in three: a place is missing, then the time goes backwards.
+        assert_eq!(w.out.0.len(), 7);
+        assert!(w.out.0.iter().all(|line| line.len() < crate::MAX_LINE));
+        let (back, warnings) = parse_events(&w.out.0.concat());
+        assert_eq!((back, warnings.len()), (events, 0));
     }
 
     #[test]

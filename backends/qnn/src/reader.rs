@@ -4,6 +4,7 @@ pub mod codes;
 pub mod csv;
 mod events;
 mod netrun;
+pub mod npu;
 pub mod ops;
 mod qhas;
 mod throughput;
@@ -93,6 +94,7 @@ pub fn finish(reading: &mut Reading) {
 pub fn merge(into: &mut Reading, from: Reading) {
     into.measurements.extend(from.measurements);
     into.layers.extend(from.layers);
+    into.npu = bench_backend_api::npu::merged(into.npu.take(), from.npu.as_ref());
     into.warnings.extend(from.warnings);
     into.failure = into.failure.take().or(from.failure);
 }

@@ -68,7 +68,8 @@ pub fn on_battery(telemetry: &Telemetry, window: (f64, f64)) -> Result<(), Refus
         }
         let all = states.iter().all(|p| is_word(p.value, 2));
         // Of two batteries that take turns one is idle.
-        let idle = states.iter().all(|p| is_word(p.value, 0) || is_word(p.value, 3)) && within(&supply.current, window).iter().all(|p| p.value == 0.0);
+        let idle = states.iter().all(|p| is_word(p.value, 0) || is_word(p.value, 3))
+            && within(&supply.current, window).iter().all(|p| p.value == 0.0);
         if !all && !(idle && telemetry.batteries.len() > 1) {
             let word = states.iter().find(|p| !is_word(p.value, DISCHARGING as usize)).map_or(0, |p| p.value as usize);
             return Err(Refusal::External(format!("{name} is {}", WORDS.get(word).unwrap_or(&"unknown"))));
@@ -121,7 +122,8 @@ fn gauges<'a>(telemetry: &'a Telemetry, window: (f64, f64)) -> Vec<(&'a str, &'a
     for (name, supply) in all {
         let same = |other: &Supply| {
             let readings = within(&supply.current, window);
-            let equal = readings.iter().filter(|p| held(&other.current, p.t_s).is_some_and(|v| (v.abs() - p.value.abs()).abs() < f64::EPSILON));
+            let equal =
+                readings.iter().filter(|p| held(&other.current, p.t_s).is_some_and(|v| (v.abs() - p.value.abs()).abs() < f64::EPSILON));
             !readings.is_empty() && equal.count() as f64 >= SAME_GAUGE * readings.len() as f64
         };
         let idle = supply.current.iter().all(|p| p.value == 0.0);

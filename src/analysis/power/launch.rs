@@ -224,7 +224,10 @@ pub fn launch(load: &Load, telemetry: &Telemetry, meter: Option<&Meter>, asked: 
                 out.lacks(&["tokens_per_battery_pct"], "no token came");
             }
         }
-        _ => out.lacks(&["tokens_per_battery_pct", "battery_hours"], "what one percent of the battery holds is not known: it needs charge_counter and capacity"),
+        _ => out.lacks(
+            &["tokens_per_battery_pct", "battery_hours"],
+            "what one percent of the battery holds is not known: it needs charge_counter and capacity",
+        ),
     }
     out
 }

@@ -110,7 +110,11 @@ pub fn slope(charge: &[Point]) -> Option<Slope> {
 }
 
 /// The unit of a current, and how it is known. `mean` gives the mean raw |I| between two times.
-pub fn current(readings: &[Point], slope: Option<Slope>, mean: impl Fn((f64, f64)) -> Option<f64>) -> Result<(CurrentUnit, &'static str), Refusal> {
+pub fn current(
+    readings: &[Point],
+    slope: Option<Slope>,
+    mean: impl Fn((f64, f64)) -> Option<f64>,
+) -> Result<(CurrentUnit, &'static str), Refusal> {
     let peak = readings.iter().map(|p| p.value.abs()).fold(0.0, f64::max);
     if peak == 0.0 {
         return Err(Refusal::Implausible("a current of 0 all the time: the gauge gives none".to_owned()));

@@ -21,6 +21,7 @@ use crate::{
             device::{self, Phone},
             host::{self, AdbServer, Host},
             load::{self, Load, Model},
+            sources::Observed,
         },
         examine, read,
     },
@@ -89,6 +90,24 @@ pub fn phone(cache: &Cache, target: &Target) -> Vec<Finding> {
         runners: names.into_iter().map(runner).collect(),
     };
     examine(device::CHECKS, &facts.name, &phone)
+}
+
+/// The telemetry sources of a target that is there, by its agent; `None` without one (another check says so) or for a device that is absent.
+pub async fn sources(cache: &Cache, target: &Target) -> Option<Observed> {
+    let agent = agent_for(cache, &target.facts).ok()?;
+    match &target.device {
+        Some(device) => Some(match device.try_lock().await {
+            Ok(false) => Err("a bench is measuring on it: not asked".to_owned()),
+            Err(e) => Err(e.to_string()),
+            Ok(true) => {
+                let reports = device.sources(&agent).await;
+                device.unlock().await;
+                reports.map_err(|e| e.to_string())
+            }
+        }),
+        None if target.facts.remote => None,
+        None => Some(tokio::task::spawn_blocking(move || read::sources(&agent)).await.unwrap_or_else(|e| Err(e.to_string()))),
+    }
 }
 
 /// What is installed of a backend for a target, and what it makes of that.

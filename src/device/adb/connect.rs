@@ -1,4 +1,4 @@
-//! `adb connect` and `adb disconnect`, by `adb_client`. It blocks, so it gets a thread.
+//! `adb connect`, by `adb_client`. It blocks, so it gets a thread.
 //!
 //! It takes IPv4 alone, and it pulls in a TLS library with C and assembler sources whether TLS is used or not, so it is a dependency on
 //! Linux only: names, IPv6, socket files and other systems get the same request from here.
@@ -18,17 +18,6 @@ pub async fn connect(server: &Server, target: &str) -> Result<(), AdbError> {
     } else {
         Err(AdbError::Refused { during, said })
     }
-}
-
-/// Ends such a connection.
-pub async fn disconnect(server: &Server, target: &str) -> Result<(), AdbError> {
-    let during = format!("adb disconnect {target}");
-    #[cfg(target_os = "linux")]
-    if let Some((mut at, device)) = client::both(server, target).await {
-        return client::blocking(during, move || at.disconnect_device(device)).await;
-    }
-    let said = server.ask(&format!("host:disconnect:{target}")).await?;
-    if said.starts_with("disconnected") { Ok(()) } else { Err(AdbError::Refused { during, said }) }
 }
 
 #[cfg(target_os = "linux")]

@@ -8,41 +8,44 @@ use std::{
     fmt,
     path::{Path, PathBuf},
     sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
+        Arc, OnceLock,
+        atomic::{AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
-use bench_agent::spec::{Done, Spec};
+use bench_agent::spec::{Done, SourceReport, Spec};
 use bench_backend_api::{DeviceClass, DeviceFacts};
-use tokio::{
-    sync::Mutex,
-    time::{Instant, sleep},
-};
+use tokio::{sync::Mutex, time::sleep};
 
 use super::{
-    AdbError, Facts, Server, facts,
+    AdbError, Facts, Server, awake, facts,
     lock::{self, Held},
     remote::{Patience, Remote},
     run,
-    shell::{Limits, quote},
+    shell::{Limits, line, quote},
     stage::{Cleaned, Store, StoreFile},
     sync::Over,
 };
 use crate::{
-    device::{Away, Cancel, Content, Device, DeviceError, Identified, Placed},
-    run::logs,
+    device::{Answer, Away, Cancel, Content, Device, DeviceError, Identified, Placed, ask, keep::Keep},
+    run::logs::{self, Window},
 };
 
-/// How long a step before or after a run waits for a lost device. Shorter than a run may, because nobody can call it off.
-const ABSENCE: Duration = Duration::from_secs(30);
+/// The guard of what is pinned does not act sooner, however impatient the user is.
+const LEAST_KEPT: Duration = Duration::from_secs(20);
 
 /// An attempt that sent more bytes than this was a transfer; questions have a few hundred.
 const PROGRESS: u64 = 1 << 20;
 
 /// How often a transfer may be lost: a cable that always breaks at the same place ends, too.
 const LOSSES: u32 = 10;
+
+/// How long the device's log may take: it belongs to no measurement, and a `logcat` that hangs must not hold up the next one.
+const LOG: Duration = Duration::from_secs(5);
+
+/// After as many logs that did not come in time the device is not asked for them any more.
+const HANGS: u32 = 2;
 
 /// Links made in one request: a request has at most 64 kB.
 const LINKS: usize = 100;
@@ -65,6 +68,8 @@ pub struct Options {
     pub patience: Patience,
     /// How long a lost device is waited for before a run on it is given up.
     pub reconnect: Duration,
+    /// How long it may be away on purpose, its cable cut: what is pinned on it stays that much longer.
+    pub absence: Duration,
     /// Told about every block of the staged files.
     pub progress: Option<OnProgress>,
 }
@@ -79,6 +84,7 @@ impl Default for Options {
             class: None,
             patience: Patience::default(),
             reconnect: Duration::from_mins(5),
+            absence: Duration::ZERO,
             progress: None,
         }
     }
@@ -108,6 +114,9 @@ pub struct Adb {
     store: Store,
     steps: AtomicU64,
     lock: Mutex<Option<Held>>,
+    cancel: OnceLock<Cancel>,
+    /// Logs that did not come in time.
+    hangs: AtomicU32,
 }
 
 impl Adb {
@@ -117,7 +126,18 @@ impl Adb {
         let said = facts::ask(&remote, &options.root).await?;
         let facts = device_facts(serial, &said, &options);
         let store = Store::new(&options.root, options.digests.clone());
-        Ok(Self { remote, options, said, chip: Identified::default(), facts, store, steps: AtomicU64::new(0), lock: Mutex::default() })
+        Ok(Self {
+            remote,
+            options,
+            said,
+            chip: Identified::default(),
+            facts,
+            store,
+            steps: AtomicU64::new(0),
+            lock: Mutex::default(),
+            cancel: OnceLock::new(),
+            hangs: AtomicU32::new(0),
+        })
     }
 
     /// What the device said about itself.
@@ -137,11 +157,23 @@ impl Adb {
         self
     }
 
+    /// How long it may be away on purpose.
+    #[must_use]
+    pub fn with_absence(mut self, absence: Duration) -> Self {
+        self.options.absence = absence;
+        self
+    }
+
     /// Who is told about every block of a staged file.
     #[must_use]
     pub fn with_progress(mut self, told: OnProgress) -> Self {
         self.options.progress = Some(told);
         self
+    }
+
+    /// Who can call off the waiting for a lost device. The first one counts.
+    pub fn heed(&self, cancel: Cancel) {
+        let _ = self.cancel.set(cancel);
     }
 
     /// Its chip.
@@ -187,8 +219,22 @@ impl Adb {
     /// whoever holds the lock.
     pub async fn clean(&self) -> Result<Cleaned, AdbError> {
         run::end_orphans(&self.remote, &self.options.root).await?;
+        // What could not be put back stays written down; the caller says so.
         self.remote.sh("removing work folders", &format!("rm -rf -- {}", quote(&self.work()))).await?;
         self.store.clean(&self.remote, &[]).await
+    }
+
+    /// What of its telemetry this device lets its user see: `bench-agent probe`, with the agent sent if it is not there yet. For whoever holds the
+    /// lock.
+    ///
+    /// # Errors
+    /// The device is lost, or the agent does not run on it or prints something else.
+    pub async fn sources(&self, agent: &Path) -> Result<Vec<SourceReport>, AdbError> {
+        let during = "listing the telemetry sources";
+        let agent = StoreFile { host: agent.to_owned(), executable: true };
+        let agent = self.store.put(&self.remote, &agent, &|_, _, _| ()).await?;
+        let said = self.remote.sh(during, &format!("{} probe", quote(&agent))).await?;
+        serde_json::from_str(&said).map_err(|e| AdbError::Protocol { during: during.to_owned(), what: e.to_string() })
     }
 
     /// The work root on the device.
@@ -206,6 +252,12 @@ impl Adb {
             *held = Some(taken.ok_or(AdbError::Broken { serial: self.remote.serial().to_owned(), what })?);
         }
         Ok(())
+    }
+
+    /// The agent's path on the device; it is sent if it is not there.
+    async fn stored_agent(&self) -> Result<String, AdbError> {
+        let agent = StoreFile { host: self.options.agent.clone(), executable: true };
+        self.again(|| self.store.put(&self.remote, &agent, &|_, _, _| ())).await
     }
 
     async fn place_files(&self, folder: &str, files: &[Placed<'_>]) -> Result<(), AdbError> {
@@ -252,11 +304,10 @@ impl Adb {
         }
     }
 
-    /// Does something that may be done twice, again if the device was lost meanwhile and comes back. A transfer lasts for as long as it lasts:
-    /// an attempt that sent something gives the device the whole time to come back, counted from its loss.
+    /// Does something that may be done twice, again if the device was lost meanwhile and comes back. The time for that is counted from the
+    /// first loss. A transfer lasts for as long as it lasts: an attempt that sent something gives the device the whole time again.
     async fn again<T, F: Future<Output = Result<T, AdbError>> + Send>(&self, mut work: impl FnMut() -> F + Send) -> Result<T, AdbError> {
-        let absence = self.options.reconnect.min(ABSENCE);
-        let mut until = Instant::now() + absence;
+        let mut since = None;
         let mut losses = 0;
         loop {
             let before = self.remote.sent();
@@ -266,13 +317,18 @@ impl Adb {
             };
             losses += 1;
             if self.remote.sent() - before > PROGRESS && losses < LOSSES {
-                until = Instant::now() + absence;
+                since = None;
             }
+            let since: awake::Since = *since.get_or_insert_with(awake::Since::now);
             loop {
-                if Instant::now() >= until {
+                if since.elapsed() >= self.options.reconnect {
                     return Err(error);
                 }
-                sleep(Duration::from_millis(300)).await;
+                tokio::select! {
+                    () = sleep(Duration::from_millis(300)) => {}
+                    // Who wants to stop does not wait for a device that may never come back.
+                    () = self.called_off() => return Err(error),
+                }
                 if run::revive(&self.remote).await.is_ok() {
                     break;
                 }
@@ -281,8 +337,7 @@ impl Adb {
     }
 
     async fn follow(&self, spec: &Spec, cancel: Cancel, away: Option<Away<'_>>) -> Result<Done, AdbError> {
-        let agent = StoreFile { host: self.options.agent.clone(), executable: true };
-        let agent = self.again(|| self.store.put(&self.remote, &agent, &|_, _, _| ())).await?;
+        let agent = self.stored_agent().await?;
         let out = format!("{}.out{}", spec.cwd.trim_end_matches('/'), self.steps.fetch_add(1, Ordering::Relaxed));
         // A device that is away on purpose is not lost before the run must be over.
         let reconnect = self.options.reconnect.saturating_add(away.map_or(Duration::ZERO, |a| a.absence));
@@ -292,6 +347,13 @@ impl Adb {
             let _ = run::end_orphans(&self.remote, &self.options.root).await;
         }
         done
+    }
+
+    async fn called_off(&self) {
+        match self.cancel.get() {
+            Some(cancel) => run::asked(&mut cancel.clone()).await,
+            None => std::future::pending().await,
+        }
     }
 
     fn work(&self) -> String {
@@ -386,21 +448,59 @@ impl Device for Adb {
         Ok(self.again(|| self.fetch_file(folder, name, host, limit)).await?)
     }
 
-    async fn log(&self, seconds: u64) -> Result<Option<String>, DeviceError> {
-        let limits = Limits { output: 3 * logs::LIMIT as u64, ..Limits::default() };
-        let said = self.remote.exec(&logs::command(seconds), limits).await?;
-        Ok(Some(String::from_utf8_lossy(&said.stdout).into_owned()))
+    async fn log(&self, window: &Window) -> Result<Option<String>, DeviceError> {
+        if self.hangs.load(Ordering::Relaxed) >= HANGS {
+            return Ok(None);
+        }
+        let limits = Limits { output: 3 * logs::LIMIT as u64, time: LOG };
+        match self.remote.exec(&logs::command(window), limits).await {
+            Ok(said) => Ok(Some(String::from_utf8_lossy(&said.stdout).into_owned())),
+            Err(e) => {
+                let last = matches!(e, AdbError::TimedOut { .. }) && self.hangs.fetch_add(1, Ordering::Relaxed) + 1 == HANGS;
+                let more = if last { "; once more: the log of later launches is not asked for" } else { "" };
+                Err(DeviceError::Log(format!("{e}{more}")))
+            }
+        }
     }
 
     async fn end_orphans(&self, _: &[PathBuf]) -> Result<Vec<String>, DeviceError> {
         Ok(self.again(|| run::end_orphans(&self.remote, &self.options.root)).await?)
     }
 
+    async fn ask(&self, argv: &[String], limit: Duration) -> Result<Answer, DeviceError> {
+        let script = line(argv.iter().map(String::as_str));
+        let limits = Limits { time: limit, output: 2 * ask::LIMIT };
+        let asked = || async {
+            match self.remote.exec(&script, limits).await {
+                // Either the command is slow or the device is gone: the device is asked for something that is not slow.
+                Err(AdbError::TimedOut { after, .. }) if after == limit => run::revive(&self.remote).await.and(Ok(None)),
+                result => result.map(Some),
+            }
+        };
+        let slow = || DeviceError::Slow { command: argv.join(" "), limit };
+        let said = self.again(asked).await?.ok_or_else(slow)?;
+        Ok(Answer { code: Some(i32::from(said.status)), stdout: said.stdout, stderr: said.stderr })
+    }
+
+    async fn agent(&self) -> Result<String, DeviceError> {
+        Ok(self.stored_agent().await?)
+    }
+
+    fn keep(&self) -> Option<Keep> {
+        // Twice the time that a lost device is waited for: then its host has given up.
+        Some(Keep { root: self.options.root.clone(), limit: (2 * self.options.reconnect).max(LEAST_KEPT) + self.options.absence })
+    }
+
     async fn remove(&self, folder: &str) {
         // Only what `work_folder` has made.
         if folder.strip_prefix(&self.work()).is_some_and(|rest| rest.len() > 1 && rest.starts_with('/')) {
             let q = quote(folder);
-            let _ = self.remote.exec(&format!("rm -rf -- {q} {q}.out[0-9]*"), Limits::default()).await;
+            let script = format!("rm -rf -- {q} {q}.out[0-9]*");
+            let gone = self.remote.exec(&script, Limits::default()).await;
+            // A link that broke meanwhile may be back at once; who waits longer does it in vain when the device is lost for good.
+            if gone.is_err_and(|e| e.is_lost()) && run::revive(&self.remote).await.is_ok() {
+                let _ = self.remote.exec(&script, Limits::default()).await;
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Phones and boards over ADB: the only place of `bench` that speaks it.
 //!
 //! `adb_client` 3.2.3 is used where it is right ([`connect`]). Everything that a measurement hangs on goes through a small client of the
-//! adb server's socket protocol of our own ([`protocol`], [`shell`], [`sync`], [`tree`]), because of what was measured with the real server 29.0.6 and
+//! adb server's socket protocol of our own ([`protocol`], [`shell`], [`sync`]), because of what was measured with the real server 29.0.6 and
 //! the real adbd 34.0.5:
 //!
 //! | | `adb_client` 3.2.3 | here |
@@ -19,6 +19,7 @@
 //! The `adb` program is no way out: when the device dies in `adb shell`, it exits with 0. It is only run to start a missing server.
 
 mod answer;
+mod awake;
 pub mod connect;
 mod device;
 mod digests;
@@ -37,7 +38,6 @@ pub mod server;
 pub mod shell;
 pub mod stage;
 pub mod sync;
-pub mod tree;
 
 pub use device::{Adb, Options};
 pub use error::AdbError;

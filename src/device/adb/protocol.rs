@@ -9,7 +9,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{AdbError, Server, server::Stream};
+use super::{AdbError, Server, awake, server::Stream};
 
 /// How long the server, or a daemon behind it, may take to accept a request. A stopped daemon keeps the state `device` and would take for ever.
 pub const ANSWER: Duration = Duration::from_secs(10);
@@ -138,7 +138,17 @@ pub(super) async fn limited<T>(
     after: Duration,
     work: impl Future<Output = Result<T, AdbError>>,
 ) -> Result<T, AdbError> {
-    timeout(after, work).await.unwrap_or_else(|_| Err(AdbError::TimedOut { serial: serial.to_owned(), during: during.to_owned(), after }))
+    tokio::pin!(work);
+    let since = awake::Since::now();
+    let mut left = after;
+    // A time-out that comes early, awake time counted, came because this process was stopped: the far end gets the rest.
+    while !left.is_zero() {
+        if let Ok(result) = timeout(left, &mut work).await {
+            return result;
+        }
+        left = after.saturating_sub(since.elapsed());
+    }
+    Err(AdbError::TimedOut { serial: serial.to_owned(), during: during.to_owned(), after })
 }
 
 /// A broken connection: whoever broke it, the device is out of reach.

@@ -14,13 +14,13 @@ use tokio::{
 };
 
 use super::{
-    AdbError, Server, connect,
+    AdbError, Server, awake, connect,
     protocol::DeviceState,
     remote::Remote,
     shell::{Limits, quote},
     sync::{Files, Over},
 };
-use crate::device::Cancel;
+use crate::device::{Cancel, keep::ALIVE};
 
 /// What the agent may need after time-out and grace to have ended everything (agent/README.md), and to write its evidence on a slow disk.
 const HARD_END: Duration = Duration::from_secs(11 + 20);
@@ -29,11 +29,20 @@ const START: Duration = Duration::from_secs(15);
 /// Questions come at least and at most this far apart, and late by a fortieth of the run's time: each is one `stat` of the daemon's.
 const POLL: [Duration; 2] = [Duration::from_millis(40), Duration::from_millis(250)];
 /// Whether the agent lives is asked less often than whether it is done.
-const ALIVE: Duration = Duration::from_secs(2);
+const LIVES: Duration = Duration::from_secs(2);
 /// How long a lost device is still waited for after the user wanted to stop.
-const LEAVING: Duration = Duration::from_secs(10);
-/// Largest evidence files taken: `done.json` and the telemetry of a day.
-const EVIDENCE: u64 = 2 << 30;
+pub(super) const LEAVING: Duration = Duration::from_secs(10);
+/// The evidence and how much of each file is taken. What the agent bounds itself has room to spare; telemetry of an hour at 10 Hz has some
+/// 200 MB. `done.json` is last.
+const EVIDENCE: [(&str, u64); 6] = [
+    ("stdout.txt", 128 << 20),
+    ("stderr.txt", 128 << 20),
+    ("telemetry.csv", 512 << 20),
+    ("agent.pid", 4 << 10),
+    ("child.pid", 4 << 10),
+    (DONE, 16 << 20),
+];
+const DONE: &str = "done.json";
 
 /// Runs a spec under the agent and copies the evidence to the host's `spec.out_dir`. After an error the run may go on: the caller ends it.
 pub(super) async fn run(
@@ -59,6 +68,7 @@ pub(super) async fn run(
         out,
         spec: &bytes,
         started: Instant::now(),
+        since: awake::Since::now(),
         hard_end: Duration::from_millis(spec.timeout_ms.saturating_add(spec.grace_ms)).saturating_add(HARD_END),
         reconnect,
         cancel: cancel.clone(),
@@ -98,7 +108,7 @@ pub(super) async fn run(
 }
 
 /// Waits until the user wants to stop; for ever if nobody can want that any more.
-async fn asked(cancel: &mut Cancel) {
+pub(super) async fn asked(cancel: &mut Cancel) {
     if cancel.wait_for(|stop| *stop).await.is_err() {
         std::future::pending::<()>().await;
     }
@@ -127,6 +137,8 @@ struct Watch<'a> {
     out: &'a str,
     spec: &'a [u8],
     started: Instant,
+    /// The same in the time that this process was awake.
+    since: awake::Since,
     /// From the start; then nothing of the run can be alive any more.
     hard_end: Duration,
     reconnect: Duration,
@@ -178,7 +190,7 @@ impl Watch<'_> {
         if self.is_done().await? {
             return Ok(Seen::Done);
         }
-        if self.asked.is_some_and(|t| t.elapsed() < ALIVE) {
+        if self.asked.is_some_and(|t| t.elapsed() < LIVES) {
             return Ok(Seen::Running);
         }
         if self.id.is_none() {
@@ -189,7 +201,7 @@ impl Watch<'_> {
         let Some(id) = self.id else {
             let words = self.file("agent.err");
             let complains = self.files().await?.stat(&words, false).await?.is_some_and(|s| s.size > 0);
-            if complains || self.started.elapsed() > START {
+            if complains || self.since.elapsed() > START {
                 return Err(broken(self.remote, format!("bench-agent did not start: {}", self.last_words().await)));
             }
             return Ok(Seen::Running);
@@ -265,12 +277,13 @@ impl Watch<'_> {
     /// Waits for a lost device. Afterwards a look tells what became of the run.
     async fn mend(&mut self, first: AdbError) -> Result<(), AdbError> {
         self.files = None;
-        let mut until = Instant::now() + self.reconnect;
+        let since = awake::Since::now();
+        let mut patience = self.reconnect;
         let mut last = first;
         let mut wait = Duration::from_millis(100);
         let mut cancel = self.cancel.clone();
         let mut leaving = false;
-        while Instant::now() < until {
+        while since.elapsed() < patience {
             tokio::select! {
                 back = self.back() => match back {
                     Ok(()) => return Ok(()),
@@ -280,7 +293,7 @@ impl Watch<'_> {
                 // Who wants to stop does not wait for a device that may never come back; the spec's hard end stops the agent.
                 () = asked(&mut cancel), if !leaving => {
                     leaving = true;
-                    until = until.min(Instant::now() + LEAVING);
+                    patience = patience.min(since.elapsed() + LEAVING);
                 }
             }
             sleep(wait).await;
@@ -312,18 +325,18 @@ impl Watch<'_> {
             return Ok(());
         }
         // The connection was lost before the agent was there.
-        self.started = Instant::now();
+        (self.started, self.since) = (Instant::now(), awake::Since::now());
         self.start().await
     }
 
     /// Copies the evidence; `done.json` last, so that where it is, the rest is complete.
     async fn collect(&mut self, here: &Path) -> Result<Done, AdbError> {
-        let mut since: Option<Instant> = None;
+        let mut since: Option<awake::Since> = None;
         loop {
             match self.copy(here).await {
                 Ok(done) => return Ok(done),
                 Err(e) if e.is_lost() && since.is_none_or(|s| s.elapsed() < self.reconnect) => {
-                    since.get_or_insert_with(Instant::now);
+                    since.get_or_insert_with(awake::Since::now);
                     self.mend(e).await?;
                 }
                 Err(e) => return Err(e),
@@ -332,22 +345,28 @@ impl Watch<'_> {
     }
 
     async fn copy(&mut self, here: &Path) -> Result<Done, AdbError> {
-        let names = ["stdout.txt", "stderr.txt", "telemetry.csv", "agent.pid", "child.pid", "done.json"];
-        for name in names {
+        let mut cut = Vec::new();
+        for (name, limit) in EVIDENCE {
             let path = self.file(name);
             let files = self.files().await?;
-            match files.stat(&path, false).await? {
-                Some(stat) if stat.is_file() => files.pull(&path, &here.join(name), EVIDENCE, Over::Fail, &|_, _| ()).await?,
-                // A folder of an earlier launch may have one that this one has not.
-                _ => continue,
-            };
+            // A folder of an earlier launch may have one that this one has not.
+            let Some(stat) = files.stat(&path, false).await?.filter(super::sync::Stat::is_file) else { continue };
+            let over = if name == DONE { Over::Fail } else { Over::Cut };
+            let taken = files.pull(&path, &here.join(name), limit, over, &|_, _| ()).await?;
+            if stat.size > taken {
+                cut.push(format!("{name} was cut: the first {} of its {} bytes were taken", taken, stat.size));
+                // What is still on its way would be read as the next answer.
+                self.files = None;
+            }
         }
-        let done = here.join("done.json");
+        let done = here.join(DONE);
         if !done.exists() {
-            return Err(broken(self.remote, format!("{} is no file", self.file("done.json"))));
+            return Err(broken(self.remote, format!("{} is no file", self.file(DONE))));
         }
         let bytes = std::fs::read(&done).map_err(AdbError::host(&done))?;
-        serde_json::from_slice(&bytes).map_err(|e| broken(self.remote, format!("done.json can't be read: {e}")))
+        let mut read: Done = serde_json::from_slice(&bytes).map_err(|e| broken(self.remote, format!("done.json can't be read: {e}")))?;
+        read.notes.extend(cut);
+        Ok(read)
     }
 }
 
@@ -374,19 +393,9 @@ pub(super) async fn revive(remote: &Remote) -> Result<(), AdbError> {
 /// Sends a signal to the agent of an evidence folder (its command ends with it), or KILL to both and the command's whole group. Processes
 /// are recognised by their start time: a pid may belong to somebody else by now.
 async fn end(remote: &Remote, out: &str, signal: &str) -> Result<(), AdbError> {
-    let script = format!("{ALIVE_FUNCTION}\ncd {} || exit 0\n{}", quote(out), ending(signal));
+    let script = format!("{ALIVE}\ncd {} || exit 0\n{}", quote(out), ending(signal));
     remote.sh("ending a run", &script).await.map(|_| ())
 }
-
-/// `alive FILE` sets `p` and succeeds if the process of a pid file lives.
-const ALIVE_FUNCTION: &str = r#"
-alive() {
-    p= s=; read -r p s < "$1" || [ -n "$s" ] || return 1
-    case "$p$s" in *[!0-9]*|'') return 1;; esac
-    t=$(cat "/proc/$p/stat" 2>/dev/null) || return 1
-    t=${t##*) }; set -- $t
-    [ "${20}" = "$s" ] && [ "$1" != Z ]
-}"#;
 
 fn ending(signal: &str) -> &'static str {
     if signal == "TERM" {
@@ -401,7 +410,7 @@ fn ending(signal: &str) -> &'static str {
 pub(super) async fn end_orphans(remote: &Remote, root: &str) -> Result<Vec<String>, AdbError> {
     // TERM to every agent; those that do not end within five seconds, and commands without an agent, are killed.
     let script = format!(
-        "{ALIVE_FUNCTION}\ncd {}/work 2>/dev/null || exit 0\n\
+        "{ALIVE}\ncd {}/work 2>/dev/null || exit 0\n\
          for d in *.out*; do [ -d \"$d\" ] || continue; for f in child.pid agent.pid; do \
            alive \"$d/$f\" && echo \"$p $s\" && [ $f = agent.pid ] && kill -TERM $p; done; done\n\
          n=0; while [ $n -lt 25 ]; do left=; for f in *.out*/*.pid; do [ -e \"$f\" ] && alive \"$f\" && left=1; done; \

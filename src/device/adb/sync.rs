@@ -1,5 +1,5 @@
 //! Files: the service `sync:`. A request is four letters, four bytes of length (little endian) and a path. Source: SYNC.TXT and
-//! file_sync_protocol.h of packages/modules/adb. Here are questions and listings; content goes through `push` and `pull`.
+//! file_sync_protocol.h of packages/modules/adb. Here are questions; content goes through `push` and `pull`.
 
 use std::io;
 
@@ -16,10 +16,6 @@ pub use super::pull::Over;
 
 /// The largest block of file content; a daemon refuses longer ones.
 pub(super) const BLOCK: usize = 64 << 10;
-/// Longest name in a folder on Linux, with room.
-const NAME: u32 = 1024;
-/// Names in one folder that are taken before a listing counts as endless.
-const ENTRIES: usize = 100_000;
 const ENOENT: u32 = 2;
 const ENOTDIR: u32 = 20;
 
@@ -41,11 +37,6 @@ impl Stat {
         self.mode & 0o170_000 == 0o100_000
     }
 
-    /// A folder.
-    pub fn is_folder(&self) -> bool {
-        self.mode & 0o170_000 == 0o040_000
-    }
-
     pub(super) fn is_size(&self, bytes: u64) -> bool {
         self.size == if self.narrow { bytes & u64::from(u32::MAX) } else { bytes }
     }
@@ -63,17 +54,16 @@ pub struct Files {
     pub(super) serial: String,
     pub(super) patience: Patience,
     wide: bool,
-    lists: bool,
 }
 
 impl Remote {
     /// Opens the file service.
     pub async fn files(&self) -> Result<Files, AdbError> {
-        let (wide, lists) = (self.has("stat_v2").await?, self.has("ls_v2").await?);
+        let wide = self.has("stat_v2").await?;
         let stream = self.open("opening the file service", "sync:").await?;
         let (reader, writer) = tokio::io::split(stream);
         let reader = BufReader::with_capacity(4 * BLOCK, reader);
-        Ok(Files { reader, writer, serial: self.serial().to_owned(), patience: self.patience, wide, lists })
+        Ok(Files { reader, writer, serial: self.serial().to_owned(), patience: self.patience, wide })
     }
 
     /// What stands at a path, links followed; `None` if nothing does.
@@ -143,49 +133,6 @@ impl Files {
         })
         .await
     }
-
-    /// What is in a folder, links not followed, in the daemon's order. A folder that is not there or can't be read is empty, as the
-    /// daemon has it. A name that no file can have (`..`, one with a `/`) is an error: whoever sends it wants out of the folder.
-    pub async fn list(&mut self, path: &str) -> Result<Vec<(String, Stat)>, AdbError> {
-        let during = "listing a folder";
-        let bad = |said: String| AdbError::Remote { path: path.to_owned(), said };
-        let (ask, entry) = if self.lists { (b"LIS2", b"DNT2") } else { (b"LIST", b"DENT") };
-        self.ask(ask, path, during).await?;
-        let Self { reader, serial, patience, lists, .. } = self;
-        let mut all = Vec::new();
-        loop {
-            let (stat, name) = limited(serial, during, patience.stall, async {
-                let mut bytes = [0; 76];
-                let bytes = &mut bytes[..if *lists { 76 } else { 20 }];
-                reader.read_exact(bytes).await.map_err(lost(serial, during))?;
-                if &bytes[..4] == b"DONE" {
-                    return Ok((None, Vec::new()));
-                }
-                let length = u32_at(bytes, bytes.len() - 4);
-                if &bytes[..4] != entry || length > NAME {
-                    return Err(odd(during, format_args!("{} with a name of {length} bytes", String::from_utf8_lossy(&bytes[..4]))));
-                }
-                let mut name = vec![0; length as usize];
-                reader.read_exact(&mut name).await.map_err(lost(serial, during))?;
-                // An entry that vanished meanwhile, or that may not be looked at, has a number of an error and nothing else.
-                let stat = if *lists { wide_stat(bytes) } else { narrow(bytes) };
-                Ok((Some(stat), name))
-            })
-            .await?;
-            let Some(stat) = stat else { return Ok(all) };
-            let name = String::from_utf8(name).map_err(|e| bad(format!("the name {:?} in it is not UTF-8", e.utf8_error())))?;
-            if name == "." || name == ".." {
-                continue;
-            }
-            if name.is_empty() || name.contains(['/', '\0']) {
-                return Err(bad(format!("the device lists {name:?} in it, which is no file's name")));
-            }
-            if all.len() == ENTRIES {
-                return Err(bad(format!("more than {ENTRIES} names are in it")));
-            }
-            all.push((name, stat));
-        }
-    }
 }
 
 /// name, mode, size, mtime, each of four bytes.
@@ -193,7 +140,7 @@ fn narrow(b: &[u8]) -> Stat {
     Stat { mode: u32_at(b, 4), size: u64::from(u32_at(b, 8)), mtime: i64::from(u32_at(b, 12)), narrow: true }
 }
 
-/// name, error, dev 8, ino 8, mode, nlink, uid, gid, size 8, atime 8, mtime 8, ctime 8; in a listing the length of the name follows.
+/// name, error, dev 8, ino 8, mode, nlink, uid, gid, size 8, atime 8, mtime 8, ctime 8.
 fn wide_stat(b: &[u8]) -> Stat {
     Stat { mode: u32_at(b, 24), size: u64_at(b, 40), mtime: u64_at(b, 56).cast_signed(), narrow: false }
 }

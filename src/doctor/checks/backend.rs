@@ -66,13 +66,22 @@ fn hexagon(engine: &Engine) -> Vec<Said> {
     if there.is_empty() || !engine.device.remote {
         return Vec::new();
     }
-    let mut said = vec![Said::ok(format!("for Hexagon v{arch}: {}", there.join(", ")))];
+    let (of_it, of_all): (Vec<&str>, Vec<&str>) =
+        there.iter().partition(|name| ["Stub.so", "Skel.so"].iter().any(|end| name.ends_with(end)));
+    let words = [(format!("for Hexagon v{arch}: "), of_it), ("for every Hexagon version: ".to_owned(), of_all)];
+    let words = words.iter().filter(|(_, names)| !names.is_empty()).map(|(head, names)| head.clone() + &names.join(", "));
+    let mut said = vec![Said::ok(words.collect::<Vec<_>>().join("; "))];
     // The emulator has no DSP to talk to.
     let emulated = |end: &str| !has_hexagon(&engine.device) && ["Stub.so", "Skel.so"].contains(&end);
     for name in &engine.missing {
         let Some((end, what)) = part(name).filter(|(end, _)| !emulated(end)) else { continue };
         let words = format!("{name} is missing: {what}");
-        let fix = format!("take a newer QAIRT SDK that has it for Hexagon v{arch}");
+        let whose = if ["Stub.so", "Skel.so"].contains(&end) {
+            format!("a newer QAIRT SDK that has it for Hexagon v{arch}")
+        } else {
+            "a whole QAIRT SDK".to_owned()
+        };
+        let fix = format!("take {whose}");
         said.push(match end {
             "Prepare.so" => Said::note(words),
             "NetRunExtensions.so" if !engine.profile => Said::note(words),
@@ -164,7 +173,10 @@ mod tests {
         let missing = ["libQnnHtpV75Stub.so", "libQnnHtpPrepare.so", "libQnnHtpNetRunExtensions.so", "libMNN_CL.so"];
         let mut engine = engine(vec![library("libQnnSystem.so", 37)], &missing);
         let of = |engine: &Engine| {
-            let list = said(engine).into_iter().filter(|f| f.0 == "hexagon-libraries");
+            let list = said(engine)
+                .into_iter()
+                .filter(|f| f.0 == "hexagon-libraries")
+                .inspect(|f| assert!(!f.2.contains("for Hexagon v75: libQnnS"), "{f:?}"));
             list.map(|f| f.1).collect::<Vec<_>>()
         };
         assert_eq!(of(&engine), [Severity::Ok, Severity::Warning, Severity::Note, Severity::Note]);

@@ -60,6 +60,7 @@ pub static CHECKS: &[Check<Phone>] = &[
     Check { id: "class", why: "figures of an emulated NPU are never a phone's", of: class },
     Check { id: "android", why: "the vendor's part of the system image decides what the NPU can do", of: android },
     Check { id: AGENT.id, why: AGENT.why, of: |phone| agent(&phone.agent) },
+    Check { id: "work-root", why: "models, libraries and evidence go there", of: work_root },
     Check { id: "runners", why: "without our runners the vendors' programs are used, which time no single tokens", of: runners },
     Check { id: "fastrpc", why: "every call of the NPU goes through this node", of: fastrpc },
     Check { id: "unsigned-pd", why: "your SDK's skel libraries are not signed by the phone's vendor", of: unsigned },
@@ -128,6 +129,17 @@ fn runners(phone: &Phone) -> Vec<Said> {
         [] if phone.runners.is_empty() => Vec::new(),
         [] => vec![Said::ok(phone.runners.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", "))],
         _ => vec![Said::warning(format!("not built: {}", missing.join(", ")), "bench runtimes build --ndk DIR")],
+    }
+}
+
+fn work_root(phone: &Phone) -> Vec<Said> {
+    let fix = || {
+        phone.adb("shell ls -ldZ /data/local/tmp/bench")
+            + " tells the owner; what an adbd with root has made, it alone removes: adb root, then rm -rf it"
+    };
+    match phone.asked.unwritable.as_slice() {
+        [] => vec![Said::ok("this user can write there")],
+        folders => folders.iter().map(|words| Said::error(format!("no file can be made in {words}"), fix())).collect(),
     }
 }
 

@@ -6,3 +6,4 @@ pub mod device;
 pub mod genie;
 pub mod host;
 pub mod load;
+pub mod sources;

@@ -26,11 +26,21 @@ impl Axis {
     pub fn around(least: f64, most: f64, count: usize, title: &str) -> Self {
         let step = round_step(((most - least) / count as f64).max(most * 1e-3));
         let (first, last) = ((least / step).floor() as i64, (most / step).ceil() as i64);
-        if first <= 0 {
+        if first == 0 {
             return Self::from_zero(most, count, title);
         }
         let ticks: Vec<f64> = (first..=last).map(|i| i as f64 * step).collect();
         Self { lo: first as f64 * step, hi: last as f64 * step, log: false, ticks, title: format!("{title} (not from zero)") }
+    }
+
+    /// From zero to exactly `most`, in about `count` steps: time, of which there is nothing after the end.
+    pub fn until(most: f64, count: usize, title: &str) -> Self {
+        let mut axis = Self::from_zero(most, count, title);
+        if most > 0.0 && most.is_finite() {
+            axis.hi = most;
+            axis.ticks.retain(|tick| *tick <= most * 1.000_001);
+        }
+        axis
     }
 
     /// From zero, with a tick at each of the values, which are few and wanted: prompt lengths.
@@ -101,6 +111,10 @@ mod tests {
         assert_eq!(labels(&Axis::from_zero(83.0, 5, "ms")), ["0", "20", "40", "60", "80", "100"]);
         assert_eq!(labels(&Axis::from_zero(0.42, 5, "ms")), ["0.0", "0.1", "0.2", "0.3", "0.4", "0.5"]);
         assert_eq!(labels(&Axis::from_zero(12.0, 5, "ms")), ["0.0", "2.5", "5.0", "7.5", "10.0", "12.5"]);
+        assert_eq!(
+            (labels(&Axis::until(61.2, 6, "s")), Axis::until(61.2, 6, "s").range()),
+            (["0", "20", "40", "60"].map(str::to_owned).to_vec(), 0.0..61.2)
+        );
         assert_eq!(Axis::from_zero(0.0, 5, "ms").range(), 0.0..1.0);
         assert_eq!(Axis::from_zero(f64::NAN, 5, "ms").range(), 0.0..1.0);
     }

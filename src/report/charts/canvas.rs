@@ -77,7 +77,7 @@ pub fn svg(width: u32, height: u32, name: &str, draw: impl FnOnce(&Sheet) -> Res
     Ok(whole)
 }
 
-/// Lays the plane into the sheet and draws grid, ticks and titles. `y` is `None` where rows with labels of their own take its place,
+/// Lays the plane into the sheet and draws grid, ticks and titles; an x axis without a title has a grid only. `y` is `None` where rows with labels of their own take its place,
 /// `rows` being their number.
 pub fn plane<'a>(sheet: &Sheet<'a>, margin: Margin, x: &Axis, y: Result<&Axis, usize>) -> Result<Plane<'a>, ReportError> {
     let (width, height) = sheet.dim_in_pixel();
@@ -94,8 +94,10 @@ pub fn plane<'a>(sheet: &Sheet<'a>, margin: Margin, x: &Axis, y: Result<&Axis, u
     for tick in &x.ticks {
         let at = x.at(*tick);
         drawn(plane.draw(&PathElement::new(vec![(at, y_range.start), (at, y_range.end)], GRID.stroke_width(1))))?;
-        let label = EmptyElement::at((at, y_range.start)) + Text::new(x.label(*tick), (0, 7), small(HPos::Center, VPos::Top));
-        drawn(plane.draw(&label))?;
+        if !x.title.is_empty() {
+            let label = EmptyElement::at((at, y_range.start)) + Text::new(x.label(*tick), (0, 7), small(HPos::Center, VPos::Top));
+            drawn(plane.draw(&label))?;
+        }
     }
     let middle = i32::midpoint(left, right);
     drawn(sheet.draw(&Text::new(x.title.clone(), (middle, height.cast_signed() - 4), text(11.5, INK, HPos::Center, VPos::Bottom))))?;
@@ -107,7 +109,7 @@ pub fn plane<'a>(sheet: &Sheet<'a>, margin: Margin, x: &Axis, y: Result<&Axis, u
             drawn(plane.draw(&label))?;
         }
         // Above the axis and not turned: read without tilting the head.
-        drawn(sheet.draw(&Text::new(axis.title.clone(), (4, 4), text(11.5, INK, HPos::Left, VPos::Top))))?;
+        drawn(sheet.draw(&Text::new(axis.title.clone(), (4, top - 24), text(11.5, INK, HPos::Left, VPos::Top))))?;
         drawn(
             plane.draw(&PathElement::new(vec![(x.range().start, y_range.start), (x.range().end, y_range.start)], MUTED.stroke_width(1))),
         )?;

@@ -5,7 +5,9 @@ mod bars;
 mod canvas;
 mod curves;
 mod palette;
+mod strips;
 
 pub use bars::{Bar, bars};
 pub use curves::{Curve, Plot, curves};
-pub use palette::{PALETTE, Swatch, line_svg, swatch_svg};
+pub use palette::{PALETTE, PARTS, PHASES, Swatch, line_svg, phase_svg, swatch_svg};
+pub use strips::{Line, Span, Strip, strips};

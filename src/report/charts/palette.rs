@@ -27,6 +27,29 @@ pub const PALETTE: &[Swatch] = &[
     swatch("#4D6A6D", "#9DBEC2"),
 ];
 
+/// Colours of parts of a device (CPU, NPU, skin, ...), where all lines belong to one backend: none of them is a backend's.
+pub const PARTS: &[Swatch] = &[
+    swatch("#1F5F8B", "#6FB7E0"),
+    swatch("#B3470C", "#F5A06A"),
+    swatch("#2E7D4F", "#6CCB95"),
+    swatch("#7B3F8C", "#CB95DB"),
+    swatch("#7A6A00", "#D9C75A"),
+    swatch("#5F6B7A", "#AEB9C6"),
+];
+
+/// What a launch does, as the background of its timeline shows it.
+pub const PHASES: &[(&str, Swatch)] = &[
+    ("start and load", swatch("#EDEFF2", "#262E38")),
+    ("prefill", swatch("#FBE6D4", "#43301F")),
+    ("decode", swatch("#E2F1E8", "#1D3529")),
+];
+
+/// A swatch of a phase, for a legend.
+pub fn phase_svg(phase: usize) -> String {
+    let fill = PHASES[phase % PHASES.len()].1.light;
+    format!(r#"<svg class="key" viewBox="0 0 12 12" aria-hidden="true"><rect width="12" height="12" fill="{fill}"/></svg>"#)
+}
+
 /// The swatch of series `index`; after the last it begins again, and the label has to tell.
 pub fn colour(index: usize) -> Swatch {
     PALETTE[index % PALETTE.len()]

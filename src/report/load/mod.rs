@@ -2,8 +2,9 @@
 
 mod run;
 mod table;
+mod timeline;
 mod types;
 
 pub use run::load;
 pub use table::visible;
-pub use types::{Cell, Estimate, Launches, Layer, Run, Status};
+pub use types::{Cell, Estimate, Launches, Layer, Phase, Run, Series, Status, Timeline};

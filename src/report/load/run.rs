@@ -10,9 +10,10 @@ use polars::prelude::{col, lit};
 use serde_json::Value;
 
 use super::table::{Loaded, read};
+use super::timeline::timelines;
 use super::types::{Cell, CellKey, Estimate, Launches, Layer, Run, Status};
 use crate::report::ReportError;
-use crate::results::schema::{CELLS, LAYERS, METRIC_ENDS, METRICS, SAMPLES, TELEMETRY, TOKENS};
+use crate::results::schema::{CELLS, LAYERS, METRIC_ENDS, METRICS, SAMPLES, TOKENS};
 use crate::stats;
 
 /// Reads a run folder. Only `cells.csv` must be there; what else is missing is told in [`Run::problems`].
@@ -47,14 +48,7 @@ pub fn load(dir: &Path) -> Result<Run, ReportError> {
         gaps(&mut table, queries.as_ref(), &mut run.gaps);
         run.problems.extend(table.complaint());
     }
-    let resident = measured().and(col("source").eq(lit("process"))).and(col("name").eq(lit("rss_kb")).or(col("name").eq(lit("rss_mb"))));
-    let wanted = ["t_ms", "device", "cell", "launch", "value", "unit"];
-    if let Some(mut table) =
-        optional(&mut run.problems, "no memory over time", read(dir, &TELEMETRY, &wanted, Some(resident))?, TELEMETRY.file)
-    {
-        run.memory = memory(&mut table);
-        run.problems.extend(table.complaint());
-    }
+    timelines(dir, &mut run)?;
     let wanted = ["device", "cell", "graph", "phase", "name", "op_type", "value", "value_unit", "count", "method"];
     if let Some(mut table) = optional(&mut run.problems, "no layers", read(dir, &LAYERS, &wanted, None)?, LAYERS.file) {
         run.layers = layers(&mut table);
@@ -63,7 +57,7 @@ pub fn load(dir: &Path) -> Result<Run, ReportError> {
     Ok(run)
 }
 
-fn optional(problems: &mut Vec<String>, lost: &str, table: Option<Loaded>, file: &str) -> Option<Loaded> {
+pub(super) fn optional(problems: &mut Vec<String>, lost: &str, table: Option<Loaded>, file: &str) -> Option<Loaded> {
     if table.is_none() {
         problems.push(format!("{file} is missing: {lost}"));
     }
@@ -78,7 +72,7 @@ fn manifest(dir: &Path, problems: &mut Vec<String>) -> Value {
     })
 }
 
-fn keys(table: &Loaded) -> Vec<CellKey> {
+pub(super) fn keys(table: &Loaded) -> Vec<CellKey> {
     let (devices, cells) = (table.text("device"), table.text("cell"));
     devices
         .into_iter()
@@ -175,31 +169,6 @@ fn gaps(table: &mut Loaded, counted: Option<&BTreeSet<Query>>, into: &mut BTreeM
             into.entry(key).or_default().push(gap);
         }
     }
-}
-
-fn memory(table: &mut Loaded) -> BTreeMap<CellKey, Vec<(f64, f64)>> {
-    let (keys, launch, t, value, unit) = (keys(table), table.int("launch"), table.float("t_ms"), table.float("value"), table.text("unit"));
-    let mut launches: BTreeMap<CellKey, BTreeMap<i64, Vec<(f64, f64)>>> = BTreeMap::new();
-    for (row, key) in keys.into_iter().enumerate() {
-        // A process that has ended has no memory: the last sample may come after it.
-        let (Some(t), Some(value)) = (t[row], value[row].filter(|value| *value > 0.0)) else { continue };
-        // The kernel's kB are 1,024 bytes; our MB are 10^6.
-        let megabytes = match unit[row].as_deref() {
-            Some("kB" | "KiB") => value * 1.024e-3,
-            Some("MB") => value,
-            Some("B") => value * 1e-6,
-            _ => continue,
-        };
-        launches.entry(key).or_default().entry(launch[row].unwrap_or(0)).or_default().push((t / 1000.0, megabytes));
-    }
-    let mut first = BTreeMap::new();
-    for (key, mut by_launch) in launches {
-        if let Some((_, mut points)) = by_launch.pop_first() {
-            points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            first.insert(key, points);
-        }
-    }
-    first
 }
 
 fn layers(table: &mut Loaded) -> BTreeMap<CellKey, Vec<Layer>> {

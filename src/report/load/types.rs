@@ -17,8 +17,8 @@ pub struct Run {
     pub launches: BTreeMap<CellKey, Launches>,
     /// Gaps between tokens in ms, of those queries, from `tokens.csv`.
     pub gaps: BTreeMap<CellKey, Vec<f64>>,
-    /// Seconds since the spawn and resident memory in MB, of the first measured launch, from `telemetry.csv`.
-    pub memory: BTreeMap<CellKey, Vec<(f64, f64)>>,
+    /// The first measured launch of each cell over time, from `telemetry.csv` and `tokens.csv`.
+    pub timelines: BTreeMap<CellKey, Timeline>,
     /// `layers.csv`.
     pub layers: BTreeMap<CellKey, Vec<Layer>>,
     /// Tables that are missing and values that make no sense, in words.
@@ -32,6 +32,80 @@ pub struct CellKey {
     pub device: String,
     /// Id of the cell.
     pub cell: String,
+}
+
+/// One launch over time. Times are seconds since its spawn.
+#[derive(Debug, Clone, Default)]
+pub struct Timeline {
+    /// What was sampled, by source and name.
+    pub series: BTreeMap<(String, String), Series>,
+    /// Arrivals of tokens, in order.
+    pub tokens: Vec<f64>,
+    /// What the runner did, in order; between them it did nothing that was told.
+    pub phases: Vec<Stretch>,
+}
+
+impl Timeline {
+    /// The series of a source, in the order of their names.
+    pub fn of<'a>(&'a self, source: &'a str) -> impl Iterator<Item = (&'a str, &'a Series)> {
+        self.series.iter().filter(move |((from, _), _)| from == source).map(|((_, name), series)| (name.as_str(), series))
+    }
+
+    /// Resident memory of the process tree, MB. A process that has ended has none: the last sample may come after it.
+    pub fn memory(&self) -> Vec<(f64, f64)> {
+        let resident = self.of("process").filter(|(name, _)| matches!(*name, "rss_kb" | "rss_mb"));
+        resident.flat_map(|(_, series)| series.megabytes()).filter(|(_, mb)| *mb > 0.0).collect()
+    }
+
+    /// Seconds until the last thing that is known of it.
+    pub fn seconds(&self) -> f64 {
+        let sampled = self.series.values().filter_map(|series| series.points.last()).map(|point| point.0);
+        sampled.chain(self.tokens.last().copied()).fold(0.0, f64::max)
+    }
+}
+
+/// One sampled quantity.
+#[derive(Debug, Clone, Default)]
+pub struct Series {
+    /// As the table says.
+    pub unit: String,
+    /// Seconds and values, in order.
+    pub points: Vec<(f64, f64)>,
+}
+
+impl Series {
+    /// Memory in MB; nothing where the unit is none of memory. The kernel's kB are 1,024 bytes; our MB are 10^6.
+    pub fn megabytes(&self) -> Vec<(f64, f64)> {
+        let factor = match self.unit.as_str() {
+            "kB" | "KiB" => 1.024e-3,
+            "MB" => 1.0,
+            "B" => 1e-6,
+            _ => return Vec::new(),
+        };
+        self.points.iter().map(|(t, value)| (*t, value * factor)).collect()
+    }
+}
+
+/// What a runner does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// From the spawn to the first query.
+    Load,
+    /// From submission to the first token.
+    Prefill,
+    /// From the first token to the last.
+    Decode,
+}
+
+/// A phase with its time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stretch {
+    /// Which.
+    pub phase: Phase,
+    /// Seconds.
+    pub from: f64,
+    /// Seconds.
+    pub to: f64,
 }
 
 /// How a cell ended.

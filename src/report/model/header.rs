@@ -7,7 +7,7 @@ use super::machine::{at, environment, facts, runtimes, text, tool, warnings};
 use super::panel::all;
 use super::view::{Fact, Page, RunView};
 use crate::report::ReportError;
-use crate::report::charts::PALETTE;
+use crate::report::charts::{PALETTE, PARTS, PHASES};
 use crate::report::load::{Cell, Run};
 use crate::results::schema::METRICS;
 
@@ -26,7 +26,8 @@ pub fn page(runs: &[Run]) -> Result<Page, ReportError> {
     let definitions = METRICS.iter().map(|metric| Fact { name: metric.name.into(), value: metric.meaning.into() }).collect();
     let self_made = |cell: &Cell| cell.text("artifact").is_some_and(|key| SELF_MADE.iter().any(|kind| key.starts_with(kind)));
     let self_made = runs.iter().flat_map(|run| &run.cells).any(self_made);
-    Ok(Page { title, tool, self_made, palette: PALETTE, definitions, runs: views })
+    let palette = PALETTE.iter().chain(PARTS).chain(PHASES.iter().map(|(_, swatch)| swatch)).copied().collect();
+    Ok(Page { title, tool, self_made, palette, definitions, runs: views })
 }
 
 fn view(run: &Run, index: usize, colours: &Colours) -> Result<RunView, ReportError> {

@@ -5,7 +5,7 @@ use super::groups::{Colours, Group, readable, workload};
 use super::view::{Chart, Grid, LegendKey};
 use crate::report::ReportError;
 use crate::report::charts::{Curve, Plot, curves, line_svg};
-use crate::report::load::{Cell, Run};
+use crate::report::load::{Cell, Run, Timeline};
 use crate::stats;
 
 /// Points of a drawn distribution or of a line over time: more than a screen shows.
@@ -54,8 +54,8 @@ pub fn gaps(run: &Run, group: &Group, cells: &[&Cell], colours: &Colours, of: (i
 
 /// Resident memory over time.
 pub fn memory(run: &Run, group: &Group, cells: &[&Cell], colours: &Colours, of: (i64, i64)) -> Result<Option<Chart>, ReportError> {
-    let having: Vec<(&Cell, &Vec<(f64, f64)>)> =
-        cells.iter().filter_map(|cell| Some((*cell, run.memory.get(&cell.key).filter(|points| points.len() > 1)?))).collect();
+    let memory = |cell: &Cell| run.timelines.get(&cell.key).map(Timeline::memory).filter(|points| points.len() > 1);
+    let having: Vec<(&Cell, Vec<(f64, f64)>)> = cells.iter().filter_map(|cell| Some((*cell, memory(cell)?))).collect();
     if having.is_empty() {
         return Ok(None);
     }
@@ -87,7 +87,7 @@ fn push(lines: &mut Vec<Curve>, legend: &mut Vec<LegendKey>, group: &Group, cell
 }
 
 /// At most [`POINTS`] points; of each stretch the highest stays, so that no peak is lost.
-fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+pub fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let stretch = points.len().div_ceil(POINTS);
     points.chunks(stretch).filter_map(|chunk| chunk.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))).collect()
 }

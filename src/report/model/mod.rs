@@ -13,6 +13,7 @@ mod lines;
 mod machine;
 mod pairs;
 mod panel;
+mod timeline;
 mod view;
 
 pub use header::page;

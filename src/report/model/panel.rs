@@ -10,6 +10,7 @@ use super::figures::Notes;
 use super::groups::{Colours, Group, cells_of, groups, panels};
 use super::layers::layers;
 use super::pairs::{pairs, tables};
+use super::timeline::timelines;
 use super::view::{Panel, Set};
 use crate::report::ReportError;
 use crate::report::load::{Cell, Run};
@@ -93,6 +94,7 @@ fn set(run: &Run, group: &Group, anchor: String, colours: &Colours) -> Result<Se
         timing: timings.first().filter(|_| !mixed).map(|(timing, _)| timing.words()),
         notes: notes.into_notes(),
         charts: charts(run, group, colours)?,
+        timelines: timelines(run, group)?,
         details: details(group),
     })
 }

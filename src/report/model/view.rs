@@ -11,7 +11,7 @@ pub struct Page {
     pub tool: String,
     /// An artifact was made by bench itself, which limits what its token check says.
     pub self_made: bool,
-    pub palette: &'static [Swatch],
+    pub palette: Vec<Swatch>,
     /// What each metric means, as the tables' schema has it.
     pub definitions: Vec<Fact>,
     pub runs: Vec<RunView>,
@@ -128,6 +128,7 @@ pub struct Set {
     pub timing: Option<String>,
     pub notes: Vec<Note>,
     pub charts: Vec<Chart>,
+    pub timelines: Vec<Chart>,
     pub details: Vec<Grid>,
 }
 

@@ -17,7 +17,7 @@ const KILLED: &str = "\
 ";
 
 const RUN: Launched<'_> =
-    Launched { pids: &[17757, 17760], program: "genie-t2t-run", window_ns: Some((7_900_000_000_000, 8_010_000_000_000)) };
+    Launched { pids: &[17757, 17760], program: "genie-t2t-run", window_ns: Some((7_900_000_000_000, 8_010_000_000_000)), jumped: false };
 
 fn ids(findings: &[Finding]) -> Vec<&str> {
     findings.iter().map(|f| f.id.as_str()).collect()
@@ -39,9 +39,24 @@ fn the_killer_that_names_the_process_explains_its_end() {
     assert!(failure.message.contains("Kill 'genie-t2t-run' (17757)") && failure.message.starts_with("ended by signal 9"), "{failure}");
     assert!(failure.hint.unwrap().contains("process 17757"));
     // Without the pids the program's name has to do; another program is another matter.
-    let by_name = |program| ids(&read(KILLED, &DEVICE, Launched { pids: &[], program, window_ns: RUN.window_ns })).join(" ");
+    let by_name = |program| ids(&read(KILLED, &DEVICE, Launched { pids: &[], program, ..RUN })).join(" ");
     assert_eq!(by_name("genie-t2t-run"), "lmkd-kill dsp-crashed");
     assert_eq!(by_name("llm_demo"), "dsp-crashed");
+}
+
+#[test]
+fn a_wall_clock_that_jumped_leaves_the_kernels_clock() {
+    // The line of 8000.2 s is within; who killed whom is told by wall time alone.
+    assert_eq!(ids(&read(KILLED, &DEVICE, Launched { jumped: true, ..RUN })), ["dsp-crashed"]);
+}
+
+#[test]
+fn kills_of_anybody_are_counted_where_there_is_a_logcat() {
+    assert_eq!(lmkd_kills(KILLED, &DEVICE), Some(2));
+    let kernel = &KILLED[KILLED.find("--------- kernel").unwrap()..];
+    assert_eq!((lmkd_kills(kernel, &DEVICE), lmkd_kills("", &DEVICE)), (None, None));
+    let quiet = "11-29 10:46:15.364   630   630 I Zygote  : Process 17757 exited due to signal 9 (Killed)\n\n--------- kernel\n";
+    assert_eq!(lmkd_kills(quiet, &DEVICE), Some(0));
 }
 
 #[test]
@@ -115,8 +130,8 @@ fn other_programs_and_quiet_lines_say_nothing() {
 
 #[test]
 fn the_script_asks_from_a_time_on() {
-    let script = command(30);
-    assert!(script.contains("-T $(($(date +%s) - 30)).000") && script.contains("dmesg") && !script.contains('\n'), "{script}");
+    let script = command(&Window { seconds: 30, start: None });
+    assert!(script.contains("s=$((now - 30))") && script.contains("dmesg"), "{script}");
     // A shell without logcat and dmesg prints the line between them, and succeeds.
     let output = std::process::Command::new("/bin/sh").args(["-c", &script]).env("PATH", "/nonexistent").output().unwrap();
     assert!(output.status.success());

@@ -48,6 +48,9 @@ impl<D: Device> Session<'_, D> {
             cells: cells.collect(),
             python_lock: python::lock_hash(),
             programs: programs(setup.installed, setup.plan),
+            environment: setup.plan.environment.clone(),
+            pins: Vec::new(),
+            device_clock: None,
             host: host_state(),
             seed: setup.plan.seed,
             segments: vec![crate::utc_now()],
@@ -75,13 +78,17 @@ impl<D: Device> Session<'_, D> {
 /// Hashes of the programs that a measurement runs through: a rebuilt runner or an edited script is another thing to measure.
 fn programs(installed: &Installed, plan: &Plan) -> BTreeMap<String, String> {
     let ours = installed.0.iter().filter_map(|(need, found)| match need {
-        Need::Runner { .. } | Need::Program { .. } => Some(PathBuf::from(&found.path)),
+        Need::Runner { .. } | Need::Program { .. } => Some((String::new(), PathBuf::from(&found.path))),
+        // Two sets have libraries of one name.
+        Need::DeviceLibrary { set, .. } => Some((format!("{set}:"), PathBuf::from(&found.path))),
         _ => None,
     });
-    let words = plan.commands.iter().flat_map(|c| c.command.iter().skip(1)).map(PathBuf::from);
-    let hashed =
-        ours.chain(words).filter_map(|path| Some((path.file_name()?.display().to_string(), python::short_hash(&[&fs::read(&path).ok()?]))));
-    hashed.collect()
+    let words = plan.commands.iter().flat_map(|c| c.command.iter().skip(1)).map(|word| (String::new(), PathBuf::from(word)));
+    let hash = |(set, path): (String, PathBuf)| {
+        let name = path.file_name()?.display();
+        Some((format!("{set}{name}"), python::short_hash(&[&fs::read(&path).ok()?])))
+    };
+    ours.chain(words).filter_map(hash).collect()
 }
 
 /// What is no longer as it was when the run began, in words.
@@ -92,13 +99,19 @@ fn differences(old: &Manifest, new: &Manifest) -> Vec<String> {
         ("the runtimes", json!(old.runtimes), json!(new.runtimes)),
         ("the lock of the Python environment", json!(old.python_lock), json!(new.python_lock)),
         ("bench", json!(old.tool.version), json!(new.tool.version)),
-        ("a program in the measured path", json!(old.programs), json!(new.programs)),
     ];
     let mut changed: Vec<String> = pairs
         .into_iter()
         .filter(|(_, before, now)| before != now)
         .map(|(what, before, now)| format!("{what} changed from {before} to {now}"))
         .collect();
+    for (name, before) in &old.programs {
+        // Runs of an earlier bench have no hashes of libraries.
+        if new.programs.get(name) != Some(before) {
+            let now = new.programs.get(name).map_or("nothing", String::as_str);
+            changed.push(format!("{name}, which is in the measured path, changed from {before} to {now}"));
+        }
+    }
     for (cell, facts) in &old.cells {
         let now = new.cells.get(cell);
         if facts.artifact.is_some() && now.is_some_and(|n| n.artifact.is_some() && n.artifact != facts.artifact) {

@@ -108,3 +108,20 @@ fn a_repository_is_asked_in_mavens_layout() {
     let error = Trio::install(&cache, &[], Some(&url), &|_| ()).unwrap_err().to_string();
     assert!(error.contains("/repo/com/qualcomm/qti/onnxruntime-android-qnn/2.6.0/onnxruntime-android-qnn-2.6.0.aar"), "{error}");
 }
+
+#[test]
+fn an_archive_that_would_fill_the_disk_is_refused_before_anything_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = aar(dir.path(), "a.aar", &["libonnxruntime.so"], 183);
+    // A manifest of 11 bytes, a licence of 5, a head of 20 and 17 of text: 53 bytes in 4 files.
+    let unpacked = |bytes, files| {
+        let to = dir.path().join(format!("{bytes}-{files}"));
+        let done = crate::runtimes::archive::unpack(&file, &to, crate::runtimes::archive::Most { bytes, files });
+        (done, fs::read_dir(to).map_or(0, Iterator::count))
+    };
+    assert_eq!(unpacked(53, 4), (Ok(()), 3));
+    let (large, left) = unpacked(52, 4);
+    assert!(large.unwrap_err().contains("more than") && left == 0);
+    let (many, left) = unpacked(53, 3);
+    assert!(many.unwrap_err().contains("it has 4 files") && left == 0);
+}

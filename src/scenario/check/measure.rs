@@ -76,7 +76,7 @@ impl Context<'_> {
     }
 
     /// `2%` as 0.02.
-    fn percentage(&mut self, at: &At<String>) -> Option<f64> {
+    pub(super) fn percentage(&mut self, at: &At<String>) -> Option<f64> {
         let share = at.value.trim().strip_suffix('%').and_then(|n| n.trim_end().parse::<f64>().ok()).map(|n| n / 100.0);
         let good = share.filter(|s| *s > 0.0 && *s < 1.0);
         if good.is_none() {

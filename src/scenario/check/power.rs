@@ -63,7 +63,11 @@ impl Context<'_> {
         }
         let by_hand = wire.on_battery.as_ref().filter(|b| b.value);
         if let (Some(at), Some(_)) = (by_hand, &off) {
-            self.out.error(at.span(), "`on-battery` and `usb-off` exclude each other", "the cable is pulled by hand or cut by a hub".to_owned());
+            self.out.error(
+                at.span(),
+                "`on-battery` and `usb-off` exclude each other",
+                "the cable is pulled by hand or cut by a hub".to_owned(),
+            );
         }
         if let (Some(span), true) = (&off, local) {
             self.out.error(span.clone(), "`usb-off` cuts the cable of a phone or board, and this computer is measured", None);
@@ -100,7 +104,11 @@ impl Context<'_> {
             }
             (None, command @ Some(_)) => Some(MeterSource::Command(self.host_command(command.as_ref()))),
             _ => {
-                self.out.error(at.span(), "a `meter` has either a `file` or a `command`", "write for instance { file = \"meter.csv\" }".to_owned());
+                self.out.error(
+                    at.span(),
+                    "a `meter` has either a `file` or a `command`",
+                    "write for instance { file = \"meter.csv\" }".to_owned(),
+                );
                 None
             }
         }

@@ -22,6 +22,14 @@ use crate::{
 const PROFILE_FILE: &str = "genie_profile.json";
 /// Genie's status for a full context.
 const CONTEXT_EXCEEDED: i32 = 4;
+/// Queries of a soak whose figures are taken from the profile.
+const READ_QUERIES: usize = 100;
+
+/// Queries found in the profile so far, and how many are looked for.
+struct Seen {
+    count: usize,
+    most: usize,
+}
 
 fn main() -> ExitCode {
     run(work)
@@ -57,22 +65,24 @@ fn queries(
         events.now(&Event::note("init_us", init.to_string()))?;
     }
     events.now(&Event::LoadEnd { t_ns, unit: config.proven_unit(), graphs: Vec::new() })?;
-    let mut seen = 0;
-    for query in &job.queries {
-        answer(query, &job.model, config, &dialog, profile, &mut seen, events)?;
-        dialog.reset()?;
+    let mut seen = Seen { count: 0, most: job.soak_ms.map_or(usize::MAX, |_| READ_QUERIES) };
+    if job.soak_ms.is_some() {
+        events.compact();
     }
-    Ok(())
+    job.each_query(|query| {
+        answer(query, &job.model, config, &dialog, profile, &mut seen, events)?;
+        dialog.reset()
+    })
 }
 
-/// Answers one query. `seen` counts the queries in the profile: a query of Genie's that failed leaves none there.
+/// Answers one query. A query of Genie's that failed leaves none in the profile.
 fn answer(
     query: &Query,
     model: &Model,
     config: &Config,
     dialog: &Dialog<'_>,
     profile: &Profile,
-    seen: &mut usize,
+    seen: &mut Seen,
     events: &mut EventWriter,
 ) -> Result<(), Failure> {
     let ids = config.without_bos(&query.ids);
@@ -94,9 +104,10 @@ fn answer(
             ));
         }
     }
-    let all = profile.json().map(|json| profile::queries(&json)).unwrap_or_default();
-    let own = if all.len() > *seen { all.last().cloned().unwrap_or_default() } else { profile::QueryProfile::default() };
-    *seen = all.len();
+    // Genie's profile holds every query since the dialog was made: reading it after each of a soak's thousands would be the load itself.
+    let all = if seen.count < seen.most { profile.json().map(|json| profile::queries(&json)).unwrap_or_default() } else { Vec::new() };
+    let own = if all.len() > seen.count { all.last().cloned().unwrap_or_default() } else { profile::QueryProfile::default() };
+    seen.count = all.len().max(seen.count);
     let finish = match status {
         0 if i == query.gen_tokens => Finish::Length,
         0 => Finish::Eos,

@@ -33,5 +33,8 @@ fn work(job: &Job, events: &mut EventWriter) -> Result<(), Failure> {
     let (mut generator, unit, t_ns) = loaded?;
     let graphs = ["prefill", "decode"].map(str::to_owned).to_vec();
     events.now(&Event::LoadEnd { t_ns, unit, graphs })?;
-    job.queries.iter().try_for_each(|query| generator.answer(query, events))
+    if job.soak_ms.is_some() {
+        events.compact();
+    }
+    job.each_query(|query| generator.answer(query, events))
 }

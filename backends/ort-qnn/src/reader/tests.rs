@@ -193,3 +193,19 @@ fn nothing_panics() {
         }
     }
 }
+
+#[test]
+fn five_executions_on_a_real_npu_say_how_busy_it_was() {
+    // What stands above the operations in samples/onnxruntime/qnn-ep-profiling-detailed-resnet50.csv: ResNet-50, Windows on a Snapdragon.
+    let reading = read(&[include_bytes!("../../fixtures/profile-phone-events.csv")]).unwrap();
+    let npu = reading.npu.unwrap();
+    // By hand: 1359 + 982 + 970 + 949 + 945, 9308 + 5717 + 5680 + 5613 + 5592, 7784 + 5567 + 5500 + 5444 + 5436, 4334 + 2268 + 2189 + 2162 + 2165.
+    let sums = [npu.accelerator_us, npu.wall_us, npu.rpc_us, npu.qnn_accelerator_us].map(|total| total.map(|t| (t.sum, t.n)));
+    assert_eq!(sums, [5205.0, 31_910.0, 29_731.0, 13_118.0].map(|sum| Some((sum, 5))));
+    // 665 + 212 + 173 + 154 + 153, and 2985 + 56 + 33 + 23 + 20.
+    assert_eq!((npu.vtcm_acquire_us.unwrap().sum, npu.power_acquire_us.unwrap().sum), (1357.0, 3117.0));
+    assert_eq!((npu.yields.unwrap().sum, npu.hvx_threads), (0.0, Some(4)));
+    // 5205 / 31910, and (29731 - 13118) / 31910: most of such a small graph's time is the way to it.
+    assert!((npu.duty.unwrap().ratio().unwrap() - 0.163_115).abs() < 1e-6);
+    assert!((npu.rpc_overhead.unwrap().ratio().unwrap() - 0.520_621).abs() < 1e-6);
+}

@@ -1,6 +1,6 @@
 //! What one graph's run and its profile say. No exit status is trusted: the tool must say that it finished, and leave results.
 
-use bench_backend_api::{Captured, Failure, FailureKind, GraphTime, ParseError, Parsed, Reader, Reading, SourceFile};
+use bench_backend_api::{Captured, Failure, FailureKind, GraphTime, ParseError, Parsed, Reader, Reading, SourceFile, npu::merged};
 use serde_json::Value;
 
 use super::FINISHED;
@@ -73,6 +73,9 @@ pub(super) fn profile_of(graph: &Graph, reading: Reading, executions: u32, parse
     }
     let Graph { phase, tokens, part, parts, .. } = graph.clone();
     parsed.graphs.push(GraphTime { phase, tokens, part, parts, n: executions, latency_ms: latencies[0] });
+    // The viewer gives means of the executions that we asked for.
+    let npu = reading.npu.map(|npu| npu.times(executions));
+    parsed.npu = merged(parsed.npu.take(), npu.as_ref());
     parsed.layers.extend(reading.layers.into_iter().map(|mut layer| {
         layer.phase.clone_from(&graph.phase);
         // The viewer averages over all executions and does not say of how many: we asked for them.

@@ -159,6 +159,22 @@ fn captured() -> Captured {
 }
 
 #[test]
+fn the_npu_of_a_launch_is_that_of_all_its_graphs() {
+    let mut captured = captured();
+    for (phase, us, accelerator, yields) in [("prefill", 6400, 5000, 0), ("decode", 1250, 1000, 2)] {
+        let events = format!(
+            "    Backend (Accelerator (execute) time): {accelerator} us\n    Backend (QNN (execute) time): {us} us\n    Backend (Num times yield occured): {yields} count\n"
+        );
+        captured.files.insert(format!("{phase}-viewer/stdout.txt"), (viewer(us) + &events).into());
+    }
+    let npu = Qnn.parse(&captured).unwrap().npu.unwrap();
+    // Of each graph 20 executions were asked for: 20 x (5000 + 1000) us of 20 x (6400 + 1250), and 20 x 2 yields.
+    let duty = npu.duty.unwrap();
+    assert_eq!((duty.part_us, duty.whole_us, duty.n), (120_000.0, 153_000.0, 40));
+    assert_eq!((npu.yields.unwrap().sum, npu.source.as_str()), (40.0, "qnn-profile"));
+}
+
+#[test]
 fn whole_output_is_two_graphs_with_their_tokens() {
     let mut captured = captured();
     let parsed = Qnn.parse(&captured).unwrap();

@@ -4,8 +4,9 @@
 //! they can hold commas, so that a row is split from the left; the time can be the word `UNKNOWN`; the file is opened in append mode, so that it can
 //! hold several headers and runs.
 
-use bench_backend_api::{ReadMeasurement, Reading, text::number};
+use bench_backend_api::{ReadMeasurement, Reading, npu::merged, text::number};
 
+use super::npu;
 use super::ops::{Op, add_latencies, layers, phase_of, report, time, with_unit};
 
 /// One row.
@@ -103,6 +104,11 @@ struct Execution {
     ops: Vec<Op>,
 }
 impl Execution {
+    /// Name, value and unit of what is told of the whole.
+    fn events(&self) -> impl Iterator<Item = (&str, f64, &str)> {
+        self.roots.iter().filter_map(|row| Some((row.identifier.as_str(), row.time?, row.unit.as_str())))
+    }
+
     fn find(&self, wanted: impl Fn(&Row) -> bool) -> Option<&Row> {
         self.roots.iter().find(|row| wanted(row) && row.time.is_some())
     }
@@ -161,6 +167,9 @@ pub fn reading(files: &[(&str, &str)]) -> Reading {
                 None => graphs.push((names, vec![execution])),
             }
         }
+        let executions = graphs.iter().flat_map(|(_, executions)| executions);
+        let told = npu::of_executions(executions.map(Execution::events));
+        reading.npu = merged(reading.npu.take(), told.as_ref());
         let several = graphs.len() > 1;
         for (number, (_, executions)) in graphs.iter().enumerate() {
             let graph = match (files.len() > 1, several) {

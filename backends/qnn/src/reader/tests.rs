@@ -196,3 +196,57 @@ fn nothing_panics() {
         }
     }
 }
+
+/// What a reading says of the NPU: accelerator, RPC and wall in us with their executions, VTCM acquire and yields as means, threads.
+fn npu(reading: &Reading) -> [Option<f64>; 6] {
+    let npu = reading.npu.as_ref().expect("says something of the NPU");
+    let mean = |total: Option<bench_backend_api::npu::Total>| total.and_then(|t| t.mean());
+    [
+        mean(npu.accelerator_us),
+        mean(npu.rpc_us),
+        mean(npu.wall_us),
+        mean(npu.vtcm_acquire_us),
+        mean(npu.yields),
+        npu.hvx_threads.map(f64::from),
+    ]
+}
+
+#[test]
+fn the_viewer_says_how_busy_the_npu_was() {
+    // A phone with QAIRT 2.13, `--profiling_level basic` (samples/qnn/profile-viewer-basic-unmangled-reconstruction.txt): figures as printed there.
+    let text = b"Execute Stats (Average):\n------------------------\nTotal Inference Time:\n---------------------\nGraph 0 (model):\n    NetRun:  2952 us\n    Backend (Number of HVX threads used): 4 count\n    Backend (RPC (execute) time): 2920 us\n    Backend (QNN accelerator (execute) time): 2600 us\n    Backend (Accelerator (execute) time): 2492 us\n    Backend (QNN (execute) time): 2949 us\n";
+    let reading = read(&[text]).unwrap();
+    assert_eq!(npu(&reading), [Some(2492.0), Some(2920.0), Some(2949.0), None, None, Some(4.0)]);
+    let profile = reading.npu.unwrap().times(20);
+    let (duty, rpc) = (profile.duty.unwrap(), profile.rpc_overhead.unwrap());
+    // By hand: 2492 / 2949, and (2920 - 2600) / 2949.
+    assert!((duty.ratio().unwrap() - 0.845_032).abs() < 1e-6 && (rpc.ratio().unwrap() - 0.108_511).abs() < 1e-6, "{duty:?} {rpc:?}");
+    assert_eq!((duty.n, duty.part_us), (20, 49_840.0));
+    assert!(profile.method.starts_with("means"));
+}
+
+#[test]
+fn cycles_are_no_time() {
+    // samples/qnn/profile-detailed-execute-stat-gist.txt: neither `Accelerator (execute) time` in us nor the whole is in it.
+    let text = b"Execute Stats:\nExecute Stat 1\nNumber of HVX threads used : 4 count\nRPC (execute) time : 2717302 us\nQNN accelerator (execute) time : 2714698 us\nNum times yield occured : 0 count\nTime for initial VTCM acquire : 0 us\nTime for HVX + HMX power on and acquire : 0 us\nAccelerator (execute) time (cycles) : 454266408 cycles\nInput OpId_2 (cycles) : 0 cycles\n";
+    let reading = read(&[text]).unwrap();
+    assert_eq!(npu(&reading), [None, Some(2_717_302.0), None, Some(0.0), Some(0.0), Some(4.0)]);
+    let profile = reading.npu.unwrap();
+    assert_eq!((profile.duty, profile.rpc_overhead, profile.qnn_accelerator_us.unwrap().sum), (None, None, 2_714_698.0));
+}
+
+#[test]
+fn a_loggers_milliseconds_are_read() {
+    // samples/qnn/backend-profiling-events-ggml-qnn.txt, an 8 Gen 2.
+    let text = b"[profiler][x]event[0]: Number of HVX threads used, count: 4\n[profiler][x]event[1]: RPC (execute) time, duration: 29.409 ms\n[profiler][x]event[2]: QNN accelerator (execute) time, duration: 25.280 ms\n[profiler][x]event[3]: Num times yield occured, count: 0\n[profiler][x]event[4]: Time for initial VTCM acquire, duration: 0.839 ms\n[profiler][x]event[5]: Time for HVX + HMX power on and acquire, duration: 1.121 ms\n";
+    let [_, rpc, wall, vtcm, yields, threads] = npu(&read(&[text]).unwrap());
+    assert!((rpc.unwrap() - 29_409.0).abs() < 1e-6 && (vtcm.unwrap() - 839.0).abs() < 1e-6);
+    assert_eq!((wall, yields, threads), (None, Some(0.0), Some(4.0)));
+}
+
+#[test]
+fn a_profile_without_the_npu_says_nothing_of_it() {
+    assert_eq!(read(&[MARKDOWN]).unwrap().npu, None);
+    // Two executions with wall times of 2000 and 1800 us, and cycles.
+    assert_eq!(read(&[CSV]).unwrap().npu, None);
+}

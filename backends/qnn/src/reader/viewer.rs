@@ -1,8 +1,9 @@
 //! The text of qnn-profile-viewer, of its `Execute Stat N` readers, and of loggers that print the same events.
 
-use bench_backend_api::{ReadMeasurement, Reading, text::plausible_rate};
+use bench_backend_api::{ReadMeasurement, Reading, npu::merged, text::plausible_rate};
 
 use super::events::{Entry, Heading, Section, entry, heading, is_op};
+use super::npu;
 use super::ops::{Op, layers, report, time, with_unit};
 
 /// The entries of one execution, or of a mean over executions.
@@ -15,6 +16,11 @@ struct Run {
 impl Run {
     fn get(&self, key: &str) -> Option<(f64, &str)> {
         self.entries.iter().find(|entry| entry.key.eq_ignore_ascii_case(key)).and_then(|entry| Some((entry.value?, entry.unit.as_str())))
+    }
+
+    /// Name, value and unit of what is told of the whole.
+    fn events(&self) -> impl Iterator<Item = (&str, f64, &str)> {
+        self.entries.iter().filter_map(|entry| Some((entry.key.as_str(), entry.value?, entry.unit.as_str())))
     }
 
     fn push(&mut self, entry: Entry) {
@@ -119,7 +125,11 @@ impl Profile {
             self.ips = entry.value.map(|value| (value, entry.unit));
             return;
         }
-        let executing = lower.contains("(execute") || lower.contains("opid_") || lower.contains("hvx") || lower.contains("vtcm acquire");
+        let executing = lower.contains("(execute")
+            || lower.contains("opid_")
+            || lower.contains("hvx")
+            || lower.contains("vtcm acquire")
+            || lower.contains("times yield");
         match section {
             Section::Init => self.init.push(entry),
             Section::Compose => self.other.push(("Compose Graphs", entry)),
@@ -166,6 +176,9 @@ pub fn reading(text: &str) -> Option<Reading> {
         if !measurement.metrics.is_empty() || !measurement.reported.is_empty() {
             reading.measurements.push(measurement);
         }
+        let averaged = !graph.average.entries.is_empty();
+        let told = if averaged { npu::of_mean(graph.average.events()) } else { npu::of_executions(graph.runs.iter().map(Run::events)) };
+        reading.npu = merged(reading.npu.take(), told.as_ref());
         graph_layers(graph, profile.npu.then_some("npu"), &mut reading);
     }
     whole(&profile, &mut reading);

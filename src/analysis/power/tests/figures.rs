@@ -14,17 +14,14 @@ fn idle(t: f64) -> f64 {
 }
 
 fn quiet() -> Result<Baseline, String> {
-    baseline(&one_battery(&ABI, 62.0, &idle), None, Asked::default(), (1.0, 61.0), Some(CurrentUnit::Microampere)).map_err(|e| e.to_string())
+    baseline(&one_battery(&ABI, 62.0, &idle), None, Asked::default(), (1.0, 61.0), Some(CurrentUnit::Microampere))
+        .map_err(|e| e.to_string())
 }
 
 /// 15 queries of 10 s from 5 s on: 4 s prefill at 1.5 A (6 W), 6 s decode at 1.0 A (4 W).
 fn mixed(t: f64) -> f64 {
     let ripple = 0.002 * (t * 9.0).sin();
-    let level = if (5.0..155.0).contains(&t) {
-        if (t - 5.0).rem_euclid(10.0) < 4.0 { 1.5 } else { 1.0 }
-    } else {
-        0.2
-    };
+    let level = if (5.0..155.0).contains(&t) { if (t - 5.0).rem_euclid(10.0) < 4.0 { 1.5 } else { 1.0 } } else { 0.2 };
     level + ripple
 }
 
@@ -97,13 +94,17 @@ fn no_net_without_a_good_baseline() {
     let out = with(&Ok(Baseline { spread_w: 0.85, ..good.clone() }));
     assert!(out.net_j.is_none() && out.baseline_w == Some(good.w), "{out:?}");
     assert!(out.why("energy_j_per_tok").unwrap().contains("20 % of the net"));
-    assert!(with(&Ok(Baseline { charge_state: Some("full".to_owned()), ..good.clone() })).why("energy_net_j").unwrap().contains("charge state"));
+    assert!(
+        with(&Ok(Baseline { charge_state: Some("full".to_owned()), ..good.clone() })).why("energy_net_j").unwrap().contains("charge state")
+    );
     assert!(with(&Ok(Baseline { method: "meter".to_owned(), ..good })).why("energy_net_j").unwrap().contains("by meter"));
 }
 
 #[test]
 fn a_baseline_lasts_a_minute() {
-    let of = |seconds: f64, gauge: &Gauge| baseline(&one_battery(gauge, seconds + 2.0, &idle), None, Asked::default(), (1.0, 1.0 + seconds), None);
+    let of = |seconds: f64, gauge: &Gauge| {
+        baseline(&one_battery(gauge, seconds + 2.0, &idle), None, Asked::default(), (1.0, 1.0 + seconds), None)
+    };
     assert!(matches!(of(50.0, &ABI), Err(Refusal::Short { .. })));
     assert!(of(60.0, &ABI).is_ok());
     assert!(matches!(of(60.0, &Gauge { update_s: 13.0, ..ABI }), Err(Refusal::Short { .. })));

@@ -67,7 +67,10 @@ fn milliamperes_of_a_samsung() {
     let m = measured(&telemetry, 5.0, 155.0).unwrap();
     near(m.energy.joules, 300.0, m.energy.error_j);
     near(m.energy.joules, 300.0, 1.0);
-    assert_eq!((m.current, m.unit.as_deref()), (Some(CurrentUnit::Milliampere), Some("current mA by size and charge counter; voltage uV by size")));
+    assert_eq!(
+        (m.current, m.unit.as_deref()),
+        (Some(CurrentUnit::Milliampere), Some("current mA by size and charge counter; voltage uV by size"))
+    );
 }
 
 #[test]

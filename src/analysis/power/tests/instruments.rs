@@ -125,7 +125,14 @@ fn the_csv_of_a_meter() {
     let points = read_meter(good).unwrap();
     // The unfinished last line is dropped.
     assert_eq!(points, [(0.0, 1.5), (0.5, 1.75), (1.0, 2.0)].map(|(t_s, value)| Point { t_s, value }));
-    for (text, line) in [("t_s,w\n0,1\n0,2\n", 3), ("0,1\nnan,2\n", 2), ("0;1\n1;2\n0,1,2\n", 2), ("0,1\n1,1,2\n", 2), ("t_s,w\nx,y\n", 2), ("0,1\n2,1e999\n", 2)] {
+    for (text, line) in [
+        ("t_s,w\n0,1\n0,2\n", 3),
+        ("0,1\nnan,2\n", 2),
+        ("0;1\n1;2\n0,1,2\n", 2),
+        ("0,1\n1,1,2\n", 2),
+        ("t_s,w\nx,y\n", 2),
+        ("0,1\n2,1e999\n", 2),
+    ] {
         assert!(matches!(read_meter(text), Err(MeterError::Line { line: l, .. }) if l == line), "{text:?} {:?}", read_meter(text));
     }
     for text in ["", "t_s,w\n", "1,2"] {

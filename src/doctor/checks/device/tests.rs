@@ -143,3 +143,15 @@ fn a_device_that_tells_nothing_is_survived() {
     let found = bad(&phone);
     assert!(found.contains(&("chip", Severity::Warning)) && found.contains(&("fastrpc", Severity::Error)), "{found:?}");
 }
+
+#[test]
+fn a_work_root_of_somebody_else_is_an_error() {
+    let mut phone = phone();
+    let of = |phone: &Phone| {
+        let all = examine(CHECKS, "x", phone).into_iter().filter(|f| f.check == "work-root");
+        all.map(|f| (f.severity, f.what)).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&phone), [(Severity::Ok, "this user can write there".to_owned())]);
+    phone.asked.unwritable.push("/data/local/tmp/bench/store: Permission denied".to_owned());
+    assert_eq!(of(&phone), [(Severity::Error, "no file can be made in /data/local/tmp/bench/store: Permission denied".to_owned())]);
+}

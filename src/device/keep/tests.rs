@@ -1,0 +1,91 @@
+//! The scripts, carried out by this machine's shell on states that are files.
+
+use std::{fs, path::Path, process::Command, thread};
+
+use super::*;
+use crate::device::pins::Values;
+
+/// A state that is a file, of which `stubborn` ones can't be changed.
+fn kind(name: &str, stubborn: bool) -> &'static PinKind {
+    Box::leak(Box::new(PinKind {
+        name: name.to_owned(),
+        about: String::new(),
+        value: Values::Word,
+        on: String::new(),
+        off: String::new(),
+        min: 0,
+        max: 0,
+        each: None,
+        launch: false,
+        cuts_network: false,
+        read: Some("cat \"$2\"".to_owned()),
+        set: if stubborn { "true" } else { "printf '%s' \"$1\" > \"$2\"" }.to_owned(),
+        reset: Some("rm \"$2\"".to_owned()),
+        source: String::new(),
+    }))
+}
+
+fn was(kind: &'static PinKind, file: &Path, value: &str) -> Was {
+    Was { kind, instance: file.display().to_string(), value: Some(value.to_owned()) }
+}
+
+fn sh(script: &str) -> (bool, String, String) {
+    let out = Command::new("sh").args(["-c", script]).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (out.status.success(), text(&out.stdout), text(&out.stderr))
+}
+
+#[test]
+fn everything_is_put_back_and_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let keep = Keep { root: dir.path().join("it's a root").display().to_string(), limit: Duration::from_secs(600) };
+    let (one, two) = (dir.path().join("one"), dir.path().join("t'wo"));
+    fs::write(&one, "3000$0").unwrap();
+    let states = [was(kind("one", false), &one, "3000$0"), was(kind("two", false), &two, "null")];
+    assert_eq!(sh(&keep.put_back()), (true, String::new(), String::new()), "nothing was changed yet");
+    assert!(sh(&keep.write(&states)).0);
+    fs::write(&one, "changed").unwrap();
+    fs::write(&two, "was not there").unwrap();
+    let (ok, said, _) = sh(&keep.put_back());
+    assert!(ok && said.contains("one of ") && said.contains("to 3000$0") && said.contains("to the default"), "{said}");
+    assert_eq!(fs::read_to_string(&one).unwrap(), "3000$0");
+    assert!(!two.exists() && !Path::new(&keep.root).join("pins").exists());
+}
+
+#[test]
+fn what_could_not_be_put_back_stays_to_be() {
+    let dir = tempfile::tempdir().unwrap();
+    let keep = Keep { root: dir.path().display().to_string(), limit: Duration::from_secs(600) };
+    let (one, two) = (dir.path().join("one"), dir.path().join("two"));
+    assert!(sh(&keep.write(&[was(kind("one", true), &one, "old"), was(kind("two", false), &two, "old")])).0);
+    fs::write(&one, "new").unwrap();
+    fs::write(&two, "new").unwrap();
+    let (ok, _, said) = sh(&keep.put_back());
+    assert!(!ok && said.contains("could not put back one of ") && !said.contains("two"), "{said}");
+    assert_eq!(fs::read_to_string(&two).unwrap(), "old", "one that fails does not keep the others");
+    // Once it can be, it is.
+    fs::write(&one, "old").unwrap();
+    assert!(sh(&keep.put_back()).0 && !dir.path().join("pins").exists());
+}
+
+#[test]
+fn the_guard_puts_back_when_nobody_comes() {
+    let dir = tempfile::tempdir().unwrap();
+    let keep = Keep { root: dir.path().display().to_string(), limit: Duration::from_secs(3) };
+    let one = dir.path().join("one");
+    assert!(sh(&keep.write(&[was(kind("one", false), &one, "old")])).0);
+    fs::write(&one, "new").unwrap();
+    assert!(sh(&keep.guard()).0);
+    // Signs of life, longer than the limit.
+    for _ in 0..10 {
+        thread::sleep(Duration::from_millis(500));
+        assert!(sh(&keep.beat()).0);
+    }
+    assert_eq!(fs::read_to_string(&one).unwrap(), "new");
+    let mut tries = 0;
+    while fs::read_to_string(&one).unwrap() != "old" || dir.path().join("pins").exists() {
+        thread::sleep(Duration::from_millis(200));
+        tries += 1;
+        assert!(tries < 150, "never put back");
+    }
+}
