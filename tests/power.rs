@@ -134,7 +134,10 @@ fn energy_is_what_the_phones_battery_gave() {
     let rows = table(&lab.folder(), "launches.csv");
     let row = &rows[0];
     assert_eq!((row["power_method"].as_str(), row["charge_state"].as_str()), ("battery", "discharging"), "{row:?}");
-    assert!(row["power_unit_inferred"].starts_with("current uA by size") && row["power_unit_inferred"].ends_with("voltage uV by size"), "{row:?}");
+    assert!(
+        row["power_unit_inferred"].starts_with("current uA by size") && row["power_unit_inferred"].ends_with("voltage uV by size"),
+        "{row:?}"
+    );
     // The window by the launch's own time stamps, and the model's energy in it.
     let record: Value = serde_json::from_slice(&fs::read(launch_json(&lab.folder())).unwrap()).unwrap();
     let queries = record["parsed"]["queries"].as_array().unwrap();
@@ -182,11 +185,8 @@ fn a_launch_without_its_cable() {
     let Some(mut lab) = Lab::start() else { return };
     lab.phone.tell("battery 80 Charging");
     let (off, on) = (lab.dir.path().join("off"), lab.dir.path().join("on"));
-    let power = format!(
-        "usb-off = [\"touch\", \"{}\"]\nusb-on = \"touch '{}'\"\naway = \"20s\"\nbaseline = \"off\"",
-        off.display(),
-        on.display()
-    );
+    let power =
+        format!("usb-off = [\"touch\", \"{}\"]\nusb-on = \"touch '{}'\"\naway = \"20s\"\nbaseline = \"off\"", off.display(), on.display());
     let scenario = lab.scenario(3, 1000, &power);
     let running = lab.run(&scenario).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_until("the hub's command", || off.exists());

@@ -20,6 +20,6 @@ mod settle;
 pub use artifacts::needs_recipes;
 pub use evaluate::{LaunchMetrics, QueryMetrics, RUNTIME_REPORTED, is_composed, launch_figures, launch_metrics, query_metrics, scope};
 pub use launch::worst;
-pub use power::absence;
 pub use memory::{FIGURES as MEMORY_FIGURES, Trace};
+pub use power::absence;
 pub use session::{Outcome, RunError, Setup, run};

@@ -14,11 +14,7 @@ use bench_agent::spec::{Done, Spec, VERSION};
 use bench_backend_api::DeviceFacts;
 use tokio::{process, sync::Notify, time::sleep};
 
-use super::{
-    capture::REMOTE_PATH,
-    events::Event,
-    launch::StepTimes,
-};
+use super::{capture::REMOTE_PATH, events::Event, launch::StepTimes};
 use crate::{
     device::{Away, Cancel, Device, DeviceError},
     results::power::METER,
@@ -92,8 +88,9 @@ impl<'a> Cable<'a> {
     async fn take(&self, away: Duration) {
         if self.by_hand {
             let about = humantime::format_duration(Duration::from_secs(away.as_secs()));
-            let text =
-                format!("unplug the device now: the launch begins when its battery discharges; plug it in again {about} later, or when asked to");
+            let text = format!(
+                "unplug the device now: the launch begins when its battery discharges; plug it in again {about} later, or when asked to"
+            );
             (self.say)(&Event::Ask { text });
         } else {
             self.command(&self.power.usb_off, "usb-off").await;

@@ -56,11 +56,8 @@ fn the_scenario_for_power_is_good() {
     assert_eq!((power.baseline_ms, power.measured, power.on_battery), (60_000, false, false));
     let plan = scenario.plan(&backends, &fake::device());
     assert_eq!(plan.runnable().len(), 8);
-    let rows: Vec<Vec<f64>> = plan
-        .cells
-        .iter()
-        .map(|c| vec![f64::from(c.cell.workload.prompt_tokens()), f64::from(c.cell.workload.gen_tokens())])
-        .collect();
+    let rows: Vec<Vec<f64>> =
+        plan.cells.iter().map(|c| vec![f64::from(c.cell.workload.prompt_tokens()), f64::from(c.cell.workload.gen_tokens())]).collect();
     let joules: Vec<f64> = rows.iter().map(|r| 0.01 * r[0] + 0.2 * r[1]).collect();
     assert!(crate::analysis::power::least_squares(&rows, &joules).is_ok());
     // It is kept in the plan that a resume goes on with.
