@@ -89,8 +89,9 @@ fn finish(child: Child) {
 
 /// Current and voltage five times a second, as the model has them: seconds of boot time, and W.
 fn watch(lab: &Lab) -> (Child, thread::JoinHandle<Vec<(f64, f64)>>) {
-    let script = "cd /sys/class/power_supply/battery; while read -r c <current_now && read -r v <voltage_now && read -r t r </proc/uptime; do \
-                  echo $t $c $v; sleep 0.2; done";
+    // A file that is being written can be empty for a moment.
+    let script = "cd /sys/class/power_supply/battery; while :; do c=; v=; read -r c <current_now; read -r v <voltage_now; \
+                  read -r t r </proc/uptime; echo $t $c $v; sleep 0.2; done";
     let mut child = lab.shell(script).stdout(Stdio::piped()).spawn().unwrap();
     let out = BufReader::new(child.stdout.take().unwrap());
     let read = thread::spawn(move || {
@@ -187,7 +188,7 @@ fn a_launch_without_its_cable() {
     let (off, on) = (lab.dir.path().join("off"), lab.dir.path().join("on"));
     let power =
         format!("usb-off = [\"touch\", \"{}\"]\nusb-on = \"touch '{}'\"\naway = \"20s\"\nbaseline = \"off\"", off.display(), on.display());
-    let scenario = lab.scenario(3, 1000, &power);
+    let scenario = lab.scenario(3, 2000, &power);
     let running = lab.run(&scenario).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_until("the hub's command", || off.exists());
     assert!(!on.exists());
