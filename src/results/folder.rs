@@ -100,8 +100,16 @@ pub fn id_of(path: &Path) -> String {
 
 /// `logs/<device>/<cell>/<pass>-<launch>` (design 2b.2).
 pub fn launch_dir(run: &Path, device: &str, cell: &str, pass: Pass, launch: u32) -> PathBuf {
-    let safe = |s: &str| s.replace(|c: char| !(c.is_ascii_alphanumeric() || "-_.=".contains(c)), "_");
-    run.join("logs").join(safe(device)).join(safe(cell)).join(format!("{pass}-{launch:03}"))
+    device_dir(run, device).join(safe(cell)).join(format!("{pass}-{launch:03}"))
+}
+
+/// `logs/<device>`.
+pub fn device_dir(run: &Path, device: &str) -> PathBuf {
+    run.join("logs").join(safe(device))
+}
+
+fn safe(s: &str) -> String {
+    s.replace(|c: char| !(c.is_ascii_alphanumeric() || "-_.=".contains(c)), "_")
 }
 
 /// Writes a file so that a reader sees the old content or the new, never a part.

@@ -7,7 +7,9 @@ pub mod manifest;
 pub mod npu;
 pub mod pinned;
 pub mod portable;
+pub mod power;
 pub mod schema;
+pub mod soak;
 #[cfg(test)]
 mod spec;
 pub mod start;

@@ -8,11 +8,13 @@ use bench_backend_api::{Axis, Pass};
 use super::{
     launches::{Record, Recorded, Staged},
     manifest::Manifest,
+    power::{Regressed, RunPower},
     schema::{FORMAT_VERSION, METRICS},
     start::Settled,
     tables::{Measured, Row},
 };
 use crate::{
+    analysis::power::LaunchPower,
     run::{QueryMetrics, RUNTIME_REPORTED, events::Status, is_composed, launch_figures, query_metrics, scope, worst},
     scenario::{Plan, PlannedCell},
     stats::{self, Summary},
@@ -22,7 +24,13 @@ use crate::{
 pub const COMPOSED: &str = "composed";
 
 /// The row of one cell.
-pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &Recorded, measured: &Measured) -> (Row, Status) {
+pub fn row(
+    planned: &PlannedCell,
+    plan: &Plan,
+    manifest: &Manifest,
+    recorded: &Recorded,
+    (measured, power): (&Measured, &RunPower),
+) -> (Row, Status) {
     let mut row = Row::default();
     let cell = &planned.cell;
     row.set("format_version", FORMAT_VERSION).set("run", &manifest.run).set("device", &manifest.device.name);
@@ -86,7 +94,8 @@ pub fn row(planned: &PlannedCell, plan: &Plan, manifest: &Manifest, recorded: &R
         row.number("runtime_mb", mb(runtime)).number("model_mb", mb(model)).number("tokenizer_mb", mb(tokenizer));
     }
     if status == Status::Ok {
-        metrics(&mut row, &good, planned, plan, measured);
+        metrics(&mut row, &good, planned, plan, (measured, power));
+        power_told(&mut row, &good, power);
     }
     (row, status)
 }
@@ -166,7 +175,7 @@ fn pick(metric: &str) -> Option<Pick> {
     })
 }
 
-fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, measured: &Measured) {
+fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, (measured, power): (&Measured, &RunPower)) {
     let (warmup, workload) = (plan.measure.warmup, planned.cell.workload);
     let figures: Vec<QueryMetrics> = good.iter().map(|r| launch_figures(&r.parsed, workload, warmup)).collect();
     let composed = figures.iter().any(|f| f.composed.is_some());
@@ -186,16 +195,31 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, 
             None if composed => Vec::new(),
             None => {
                 let records = if metric.name == "load_ms" { &later } else { good };
-                records.iter().filter_map(|r| of(r)?.get(metric.name)).collect()
+                records.iter().filter_map(|r| of(r).and_then(|m| m.get(metric.name)).or_else(|| power.of(r)?.get(metric.name))).collect()
             }
         };
+        if let ("energy_j_per_prompt_tok" | "energy_j_per_tok", true) = (metric.name, values.is_empty() && !composed) {
+            match power.regression(plan, &planned.cell) {
+                Ok(both) => {
+                    let Regressed { joules, interval, n } = both[usize::from(metric.name == "energy_j_per_tok")];
+                    row.estimate(metric.name, joules, interval, n);
+                    row.set("energy_phase_method", "regression");
+                }
+                Err(why) => {
+                    let own = good.iter().find_map(|r| power.of(r)?.why(metric.name)).unwrap_or("not observed");
+                    absent.push(format!("{}={own}; {why}", metric.name).replace(';', ","));
+                }
+            }
+            continue;
+        }
         let Some(summary) = Summary::of(&values) else {
             let only_first = metric.name == "load_ms" && !composed && later.is_empty() && good.iter().any(|r| load(r).is_some());
-            let told = || good.iter().filter_map(|r| of(r)).flat_map(|m| &m.memory.absent).find(|(name, _)| *name == metric.name);
-            let why = if only_first {
-                "only the first launch after staging".to_owned()
-            } else {
-                told().filter(|_| !composed).map_or_else(|| why_absent(metric.name, &figures), |(_, why)| why.clone())
+            let memory = || good.iter().filter_map(|r| of(r)).flat_map(|m| &m.memory.absent).find(|(name, _)| *name == metric.name);
+            let told = memory().map(|(_, why)| why.as_str()).or_else(|| good.iter().find_map(|r| power.of(r)?.why(metric.name)));
+            let why = match told.filter(|_| !composed) {
+                _ if only_first => "only the first launch after staging".to_owned(),
+                Some(why) => why.to_owned(),
+                None => why_absent(metric.name, &figures),
             };
             absent.push(format!("{}={why}", metric.name));
             continue;
@@ -222,6 +246,26 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, 
     let firsts: Vec<f64> =
         good.iter().filter_map(|r| r.parsed.queries.iter().find(|q| q.query == 0)).filter_map(|q| query_metrics(q).ttft_ms).collect();
     row.number("first_query_ttft_ms", stats::median(&firsts));
+}
+
+/// How power was measured.
+fn power_told(row: &mut Row, good: &[&Record], power: &RunPower) {
+    let all: Vec<_> = good.iter().filter_map(|r| power.of(r)).collect();
+    for (column, pick) in [
+        ("power_method", (|p| p.method.as_deref()) as fn(&LaunchPower) -> Option<&str>),
+        ("power_unit_inferred", |p| p.unit.as_deref()),
+        ("charge_state", |p| p.charge_state.as_deref()),
+        ("battery_pct_method", |p| p.percent_method),
+    ] {
+        let words: BTreeSet<&str> = all.iter().filter_map(|p| pick(p)).collect();
+        row.maybe(column, if words.len() > 1 { Some("mixed") } else { words.first().copied() });
+    }
+    for (column, pick) in [("power_update_hz", (|p| p.update_hz) as fn(&LaunchPower) -> Option<f64>), ("baseline_w", |p| p.baseline_w)] {
+        row.number(column, stats::median(&all.iter().filter_map(|p| pick(p)).collect::<Vec<_>>()));
+    }
+    if all.iter().any(|p| p.j_per_tok.is_some() || p.j_per_prompt_tok.is_some()) {
+        row.set("energy_phase_method", "loop");
+    }
 }
 
 fn why_absent(metric: &str, figures: &[QueryMetrics]) -> String {

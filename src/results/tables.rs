@@ -18,11 +18,14 @@ use super::{
     manifest::Manifest,
     npu::Npu,
     portable::Portable,
+    power::RunPower,
     schema::{self, FORMAT_VERSION, METRIC_ENDS, METRICS, Table},
+    soak,
     start::Start,
     summary::{self, COMPOSED},
 };
 use crate::{
+    analysis::power::METRICS as METRICS_OF_POWER,
     device::zones::Domain,
     run::{
         LaunchMetrics, MEMORY_FIGURES, QueryMetrics, RUNTIME_REPORTED, Trace, events::Status, is_composed, launch_figures, launch_metrics,
@@ -51,6 +54,14 @@ impl Row {
     /// Sets a number if there is one, rounded to what a measurement can mean (6 significant digits).
     pub fn number(&mut self, column: &'static str, value: Option<f64>) -> &mut Self {
         self.maybe(column, value.filter(|v| v.is_finite()).map(significant))
+    }
+    /// Sets the columns of a metric that is estimated over several cells, with its 95 % interval.
+    pub fn estimate(&mut self, metric: &str, value: f64, (lo, hi): (f64, f64), n: usize) -> &mut Self {
+        for (end, value) in [("", value), ("_lo", lo), ("_hi", hi), ("_coverage", 0.95)] {
+            self.0.insert(format!("{metric}{end}"), significant(value));
+        }
+        self.0.insert(format!("{metric}_n"), n.to_string());
+        self
     }
     /// Sets the columns of a metric. One value has no interval.
     pub fn summary(&mut self, metric: &str, s: &Summary) -> &mut Self {
@@ -105,7 +116,7 @@ impl Writer {
         debug_assert!(row.0.keys().all(|k| self.columns.iter().any(|c| c == k)), "unknown column in {row:?}");
         let values = self.columns.iter().map(|column| match (column.as_str(), row.0.get(column)) {
             // The columns that hold words of tools, and with them paths.
-            ("reason" | "warnings" | "effective_options", Some(text)) => Cow::Owned(self.portable.text(text)),
+            ("reason" | "warnings" | "effective_options" | "soak_ended" | "what", Some(text)) => Cow::Owned(self.portable.text(text)),
             (_, text) => Cow::Borrowed(text.map_or("", String::as_str)),
         });
         let values: Vec<Cow<'_, str>> = values.map(printable).collect();
@@ -157,13 +168,17 @@ pub fn write(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
 
 fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, Vec<(String, Status)>), FolderError> {
     let recorded = launches::read(run, &manifest.device.name)?;
-    let context = Context { plan, manifest };
+    let power = RunPower::read(run, plan, &manifest.device.name, &recorded);
+    let context = Context { plan, manifest, power: &power };
     let npu = Npu::of(plan, manifest, &recorded);
     let mut samples = Writer::new(run, &schema::SAMPLES)?;
     let mut launch_table = Writer::new(run, &schema::LAUNCHES)?;
     let mut tokens = Writer::new(run, &schema::TOKENS)?;
     let mut layers = Writer::new(run, &schema::LAYERS)?;
     let mut telemetry = Writer::new(run, &schema::TELEMETRY)?;
+    let mut soak_table = Writer::new(run, &schema::SOAK)?;
+    let mut happened = Writer::new(run, &schema::SOAK_EVENTS)?;
+    let mut windows = Writer::new(run, &schema::TELEMETRY_WINDOWS)?;
     // By cell, pass and launch: the same order whatever order they ran in, so that two runs can be compared line by line.
     let mut ordered: Vec<&(PathBuf, Record)> = recorded.launches.iter().collect();
     ordered.sort_by_key(|(_, r)| (context.place(&r.cell), r.pass, r.launch));
@@ -175,6 +190,9 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
         npu.launch(record, &mut launch);
         launch_table.row(&launch)?;
         metrics.insert((record.cell.clone(), record.pass, record.launch), m);
+        if record.pass == Pass::Soak {
+            context.soak(record, dir, &mut soak_table, &mut happened, &mut windows)?;
+        }
         for query in &record.parsed.queries {
             samples.row(&context.sample(record, query))?;
             for row in context.tokens(record, query) {
@@ -191,16 +209,18 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
             }
         }
     }
-    for table in [samples, launch_table, tokens, layers, telemetry] {
+    for table in [samples, launch_table, tokens, layers, telemetry, soak_table, happened, windows] {
         table.finish()?;
     }
     let mut cells = Writer::new(run, &schema::CELLS)?;
     let mut statuses = Vec::new();
+    let ranks = soak::ranks(plan, manifest, &recorded);
     for cell in &plan.cells {
-        let (mut row, status) = summary::row(cell, plan, manifest, &recorded, &metrics);
+        let (mut row, status) = summary::row(cell, plan, manifest, &recorded, (&metrics, &power));
         if status == Status::Ok {
             npu.cell(&cell.id, &recorded, &mut row);
         }
+        soak::cell(&mut row, &cell.id, plan, &recorded, &ranks);
         cells.row(&row)?;
         statuses.push((cell.id.clone(), status));
     }
@@ -228,6 +248,7 @@ fn begun(row: &mut Row, start: &Start) {
 struct Context<'a> {
     plan: &'a Plan,
     manifest: &'a Manifest,
+    power: &'a RunPower,
 }
 
 impl Context<'_> {
@@ -321,7 +342,20 @@ impl Context<'_> {
         row.maybe("suspended", slept.then_some(1)).maybe("runtime_version", record.parsed.notes.get("runtime_version"));
         begun(&mut row, &record.start);
         row.set("warnings", record.parsed.warnings.join(";"));
+        self.power(record, &mut row);
         row
+    }
+
+    fn power(&self, record: &Record, row: &mut Row) {
+        let Some(p) = self.power.of(record) else { return };
+        for metric in METRICS_OF_POWER {
+            row.number(metric, p.get(metric));
+        }
+        row.number("prefill_power_peak_w", p.prefill_w.map(|w| w.1)).number("decode_power_peak_w", p.decode_w.map(|w| w.1));
+        row.number("energy_error_j", p.error_j).number("baseline_w", p.baseline_w).number("power_update_hz", p.update_hz);
+        row.maybe("power_method", p.method.as_ref()).maybe("power_unit_inferred", p.unit.as_ref());
+        row.maybe("charge_state", p.charge_state.as_ref()).maybe("battery_pct_method", p.percent_method);
+        row.also_absent(&p.absent);
     }
 
     fn tokens(&self, record: &Record, query: &Query) -> Vec<Row> {
@@ -337,6 +371,42 @@ impl Context<'_> {
             rows.push(row);
         }
         rows
+    }
+
+    /// Windows and events of a soak, and what the agent kept of each of its windows.
+    fn soak(&self, record: &Record, dir: &Path, table: &mut Writer, events: &mut Writer, windows: &mut Writer) -> Result<(), FolderError> {
+        let base = || {
+            let mut row = self.base(record);
+            row.set("run", &self.manifest.run).maybe("device_class", self.class(record)).set("launch", record.launch);
+            if let Some(planned) = self.plan.cells.iter().find(|c| c.id == record.cell) {
+                row.set("backend", &planned.cell.backend);
+            }
+            row
+        };
+        if let Some(soak) = &record.soak {
+            for (number, window) in soak.windows.iter().enumerate() {
+                let mut row = base();
+                soak::window(&mut row, number, window);
+                table.row(&row)?;
+            }
+            for happening in &soak.happenings {
+                let mut row = base();
+                soak::happening(&mut row, happening);
+                events.row(&row)?;
+            }
+        }
+        let Some(start) = record.steps.iter().find_map(|s| s.done.as_ref()).map(|d| d.start_ns) else { return Ok(()) };
+        let mut written = Ok(());
+        soak::telemetry_windows(&dir.join("windows.csv"), start, |t_ms, [source, name, min, max, mean, n, unit]| {
+            let mut row = self.base(record);
+            row.number("t_ms", Some(t_ms)).set("pass", record.pass).set("launch", record.launch).set("source", source).set("name", name);
+            row.number("min", min.parse().ok()).number("max", max.parse().ok()).number("mean", mean.parse().ok());
+            row.maybe("n", n.parse::<u64>().ok()).set("unit", unit);
+            if written.is_ok() {
+                written = windows.row(&row);
+            }
+        });
+        written
     }
 
     fn layers(&self, record: &Record) -> Vec<Row> {

@@ -157,6 +157,13 @@ pub enum Event {
         /// What ended it: `until-ci`, `max`, `failed`, `budget`, `interrupted`.
         stop: String,
     },
+    /// A cell whose soak can't be begun.
+    SoakSkipped {
+        /// The cell.
+        cell: String,
+        /// Why.
+        reason: String,
+    },
     /// Something odd that does not stop the run.
     Warning {
         /// What.

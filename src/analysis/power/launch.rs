@@ -3,7 +3,7 @@
 use super::{
     Asked, Baseline, CurrentUnit, Meter, Refusal, Telemetry, Window,
     integral::Watts,
-    method::{Measured, Report, power},
+    method::{Report, power},
 };
 
 /// The metrics, as columns: each is there, or has its reason in [`LaunchPower::absent`].
@@ -117,19 +117,70 @@ impl LaunchPower {
         self.absent.iter().find(|(m, _)| *m == metric).map(|(_, why)| why.as_str())
     }
 
+    /// Takes the idle draw off: net joules, and those of a token where the window is a loop of one phase. `baseline` is the idle draw before the
+    /// first block, or why there is none. Says nothing new where there is no gross.
+    pub fn less(&mut self, load: &Load, baseline: &Result<Baseline, String>) {
+        let Some(gross_j) = self.gross_j else { return };
+        self.baseline_w = baseline.as_ref().ok().map(|base| base.w);
+        let seconds = load.window.1 - load.window.0;
+        match self.net(gross_j, seconds, baseline) {
+            Ok(net_j) => {
+                self.net_j = Some(net_j);
+                self.net_j_per_query = (load.queries > 0).then(|| net_j / f64::from(load.queries));
+                self.per_token(load, net_j);
+            }
+            Err(why) => self.lacks(&["energy_net_j", "energy_j_per_prompt_tok", "energy_j_per_tok"], &why),
+        }
+    }
+
+    fn net(&self, gross_j: f64, seconds: f64, baseline: &Result<Baseline, String>) -> Result<f64, String> {
+        let base = baseline.as_ref().map_err(Clone::clone)?;
+        let word = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
+        if self.method.as_ref() != Some(&base.method) {
+            return Err(format!("the baseline was measured by {}, the launch by {}", base.method, word(&self.method)));
+        }
+        if base.charge_state != self.charge_state {
+            return Err(format!("the baseline's charge state is {}, the launch's {}", word(&base.charge_state), word(&self.charge_state)));
+        }
+        let net_j = gross_j - base.w * seconds;
+        if net_j <= 0.0 || base.spread_w * seconds > MOST_SPREAD * net_j {
+            return Err(format!(
+                "the baseline ({:.2} W, standard deviation {:.2} W) spreads over more than 20 % of the net ({:.2} W)",
+                base.w,
+                base.spread_w,
+                net_j / seconds
+            ));
+        }
+        Ok(net_j)
+    }
+
+    /// Rule R15: a window that mixes phases says nothing about one of them.
+    fn per_token(&mut self, load: &Load, net_j: f64) {
+        let window = load.window.1 - load.window.0;
+        let share = |intervals: &[(f64, f64)]| intervals.iter().map(|(a, b)| b - a).sum::<f64>() / window;
+        let mut each = |metric, share: f64, tokens: u64, phase: &str| {
+            if share >= LOOP_SHARE && tokens > 0 {
+                return Some(net_j / tokens as f64);
+            }
+            let why = format!(
+                "{phase} is {:.0} % of the window, a loop of it has 95 %: cells.csv has it by regression where prompt and generated tokens vary",
+                share * 100.0
+            );
+            self.lacks(&[metric], &why);
+            None
+        };
+        let prompt = each("energy_j_per_prompt_tok", share(&load.prefill), load.prompt_tokens, "prefill");
+        let generated = each("energy_j_per_tok", share(&load.decode), load.gen_tokens, "decode");
+        (self.j_per_prompt_tok, self.j_per_tok) = (prompt, generated);
+    }
+
     fn lacks(&mut self, metrics: &[&'static str], why: &str) {
         self.absent.extend(metrics.iter().map(|m| (*m, why.to_owned())));
     }
 }
 
-/// The figures of a launch. `baseline` is the idle draw before the first block, or why there is none.
-pub fn launch(
-    load: &Load,
-    telemetry: &Telemetry,
-    meter: Option<&Meter>,
-    asked: Asked<'_>,
-    baseline: &Result<Baseline, String>,
-) -> LaunchPower {
+/// The gross figures of a launch; [`LaunchPower::less`] adds the net ones.
+pub fn launch(load: &Load, telemetry: &Telemetry, meter: Option<&Meter>, asked: Asked<'_>) -> LaunchPower {
     let (from, to) = load.window;
     let Report { charge_state, power } = power(telemetry, meter, asked, Window::load(from, to), None);
     let m = match power {
@@ -155,8 +206,6 @@ pub fn launch(
         charge_state,
         ..LaunchPower::default()
     };
-    net(&mut out, load, &m, baseline);
-    per_token(&mut out, load);
     for (metric, intervals, what) in [("prefill_power_w", &load.prefill, "prefill"), ("decode_power_w", &load.decode, "decode")] {
         let watts = phase(&m.watts, intervals, e.period_s, what);
         let place = if metric == "prefill_power_w" { &mut out.prefill_w } else { &mut out.decode_w };
@@ -188,60 +237,6 @@ fn named(telemetry: &Telemetry, meter: Option<&Meter>) -> Option<String> {
         (Some(_), _) => Some("meter".to_owned()),
         (None, false) => Some("battery".to_owned()),
         (None, true) => None,
-    }
-}
-
-fn net(out: &mut LaunchPower, load: &Load, m: &Measured, baseline: &Result<Baseline, String>) {
-    let nets = ["energy_net_j", "energy_j_per_prompt_tok", "energy_j_per_tok"];
-    let base = match baseline {
-        Ok(base) => base,
-        Err(why) => return out.lacks(&nets, why),
-    };
-    out.baseline_w = Some(base.w);
-    if base.method != m.method {
-        return out.lacks(&nets, &format!("the baseline was measured by {}, the launch by {}", base.method, m.method));
-    }
-    if base.charge_state != out.charge_state {
-        let word = |state: &Option<String>| state.clone().unwrap_or_else(|| "unknown".to_owned());
-        return out.lacks(
-            &nets,
-            &format!("the baseline's charge state is {}, the launch's {}", word(&base.charge_state), word(&out.charge_state)),
-        );
-    }
-    let seconds = load.window.1 - load.window.0;
-    let net_j = m.energy.joules - base.w * seconds;
-    if net_j <= 0.0 || base.spread_w * seconds > MOST_SPREAD * net_j {
-        let why = format!(
-            "the baseline ({:.2} W, standard deviation {:.2} W) spreads over more than 20 % of the net ({:.2} W)",
-            base.w,
-            base.spread_w,
-            net_j / seconds
-        );
-        return out.lacks(&nets, &why);
-    }
-    out.net_j = Some(net_j);
-    out.net_j_per_query = (load.queries > 0).then(|| net_j / f64::from(load.queries));
-}
-
-/// Rule R15: a window that mixes phases says nothing about one of them.
-fn per_token(out: &mut LaunchPower, load: &Load) {
-    let Some(net_j) = out.net_j else { return };
-    let window = load.window.1 - load.window.0;
-    for (metric, intervals, tokens, what) in [
-        ("energy_j_per_prompt_tok", &load.prefill, load.prompt_tokens, "prefill"),
-        ("energy_j_per_tok", &load.decode, load.gen_tokens, "decode"),
-    ] {
-        let share = intervals.iter().map(|(a, b)| b - a).sum::<f64>() / window;
-        if share >= LOOP_SHARE && tokens > 0 {
-            let value = Some(net_j / tokens as f64);
-            if what == "prefill" { out.j_per_prompt_tok = value } else { out.j_per_tok = value }
-        } else {
-            let why = format!(
-                "{what} is {:.0} % of the window, a loop of it has 95 %: cells.csv has it by regression where prompt and generated tokens vary",
-                share * 100.0
-            );
-            out.lacks(&[metric], &why);
-        }
     }
 }
 

@@ -1,0 +1,233 @@
+//! Power of a run's launches: reads what the run folder holds (telemetry, baseline, meter) and lets [`crate::analysis::power`] judge it.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use bench_agent::spec::Done;
+use bench_backend_api::{Cell, Pass};
+
+use super::{
+    folder::device_dir,
+    launches::{Record, Recorded},
+};
+use crate::{
+    analysis::power::{self, Asked, Baseline, CurrentUnit, FitError, LaunchPower, Load, Meter, Method, Refusal, Telemetry},
+    run::events::Status,
+    scenario::{Plan, Power, PowerMethod},
+};
+
+/// The files of a baseline's folder, `logs/<device>/baseline-<segment>/`, beside the agent's evidence.
+pub const METER: &str = "meter.csv";
+/// What a baseline's command writes before and after each pulse of load: `begin` or `end`, and the seconds of /proc/uptime.
+const PULSES: &str = "stdout.txt";
+
+/// Folder of the baseline that was measured at the begin of a segment.
+pub fn baseline_dir(run: &Path, device: &str, segment: u32) -> PathBuf {
+    device_dir(run, device).join(format!("baseline-{segment}"))
+}
+
+type Key<'a> = (&'a str, u32);
+
+/// Power figures of the measured launches of a run.
+#[derive(Debug, Default)]
+pub struct RunPower {
+    launches: BTreeMap<(String, u32), LaunchPower>,
+}
+
+/// Joules of one token of a phase by regression over cells.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Regressed {
+    /// J.
+    pub joules: f64,
+    /// Ends of the 95 % interval.
+    pub interval: (f64, f64),
+    /// Launches behind it.
+    pub n: usize,
+}
+
+impl RunPower {
+    /// Judges every measured launch of a run.
+    pub fn read(run: &Path, plan: &Plan, device: &str, recorded: &Recorded) -> Self {
+        let none = Power::default();
+        let settings = plan.power.as_ref().unwrap_or(&none);
+        let asked = Asked { method: method(settings.method), measured: settings.measured, rails: &settings.rails };
+        let mut segments: BTreeMap<u32, Segment> = BTreeMap::new();
+        let mut found: Vec<(Key<'_>, Load, LaunchPower, u32)> = Vec::new();
+        let counts = |r: &&(PathBuf, Record)| r.1.pass == Pass::Measure && r.1.status == Status::Ok;
+        for (dir, record) in recorded.launches.iter().filter(counts) {
+            let segment =
+                segments.entry(record.segment).or_insert_with(|| Segment::read(&baseline_dir(run, device, record.segment), settings));
+            let load = load(record, plan.measure.warmup);
+            let figures = match &load {
+                Ok(load) => launch(dir, record, load, segment, asked),
+                Err(why) => LaunchPower::without(why),
+            };
+            found.push(((&record.cell, record.launch), load.unwrap_or_default(), figures, record.segment));
+        }
+        // At idle a current's size does not tell its unit: the launches of the same battery do.
+        let unit = found.iter().find_map(|(_, _, figures, _)| figures.current);
+        let baselines: BTreeMap<u32, Result<Baseline, String>> =
+            segments.iter().map(|(number, segment)| (*number, segment.baseline(settings, asked, unit))).collect();
+        let missing = Err("no baseline".to_owned());
+        let launches = found.into_iter().map(|((cell, number), load, mut figures, segment)| {
+            figures.less(&load, baselines.get(&segment).unwrap_or(&missing));
+            ((cell.to_owned(), number), figures)
+        });
+        Self { launches: launches.collect() }
+    }
+
+    /// The figures of one launch; `None` for launches that do not count.
+    pub fn of(&self, record: &Record) -> Option<&LaunchPower> {
+        self.launches.get(&(record.cell.clone(), record.launch)).filter(|_| record.pass == Pass::Measure)
+    }
+
+    /// Joules of a prompt token and of a generated token over the cells that differ from one in prompt and generated length only.
+    ///
+    /// # Errors
+    /// No net joules, or lengths that do not tell the phases apart.
+    pub fn regression(&self, plan: &Plan, cell: &Cell) -> Result<[Regressed; 2], String> {
+        let alike = |other: &Cell| {
+            (&other.backend, &other.model.name, other.quant, other.unit, &other.axes)
+                == (&cell.backend, &cell.model.name, cell.quant, cell.unit, &cell.axes)
+        };
+        let (mut rows, mut joules) = (Vec::new(), Vec::new());
+        for planned in plan.cells.iter().filter(|c| alike(&c.cell)) {
+            let lengths = planned.cell.workload;
+            let own = self.launches.range((planned.id.clone(), 0)..=(planned.id.clone(), u32::MAX)).filter_map(|(_, p)| p.net_j_per_query);
+            for net_j in own {
+                rows.push(vec![f64::from(lengths.prompt_tokens()), f64::from(lengths.gen_tokens())]);
+                joules.push(net_j);
+            }
+        }
+        if joules.is_empty() {
+            return Err("no launch of these cells has net joules".to_owned());
+        }
+        let fit = power::least_squares(&rows, &joules).map_err(|e: FitError| format!("no regression: {e}"))?;
+        let one = |i: usize| Regressed { joules: fit.coefficients[i], interval: fit.intervals[i], n: joules.len() };
+        Ok([one(0), one(1)])
+    }
+}
+
+fn method(method: PowerMethod) -> Method {
+    match method {
+        PowerMethod::Auto => Method::Auto,
+        PowerMethod::Battery => Method::Battery,
+        PowerMethod::Hwmon => Method::Hwmon,
+        PowerMethod::Meter => Method::Meter,
+    }
+}
+
+/// What was measured at the begin of a segment.
+#[derive(Default)]
+struct Segment {
+    done: Option<Done>,
+    telemetry: Telemetry,
+    meter: Option<Meter>,
+}
+
+impl Segment {
+    fn read(dir: &Path, settings: &Power) -> Self {
+        let done: Option<Done> = fs::read(dir.join("done.json")).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let meter = settings.meter.as_ref().map(|_| {
+            let pulses = done.as_ref().map(|d| pulses(&fs::read_to_string(dir.join(PULSES)).unwrap_or_default(), d)).unwrap_or_default();
+            let text =
+                fs::read_to_string(dir.join(METER)).map_err(|e| power::MeterError::Unreadable(format!("its file was not kept: {e}")));
+            match text.and_then(|text| power::read_meter(&text)) {
+                Ok(samples) => Meter { alignment: power::align(&samples, &pulses), samples },
+                Err(e) => Meter { alignment: Err(e), samples: Vec::new() },
+            }
+        });
+        Self { telemetry: telemetry(&[dir.join("telemetry.csv")]), done, meter }
+    }
+
+    fn baseline(&self, settings: &Power, asked: Asked<'_>, unit: Option<CurrentUnit>) -> Result<Baseline, String> {
+        if settings.baseline_ms == 0 {
+            return Err("no baseline was measured: [power] baseline = \"60s\" gives one".to_owned());
+        }
+        let Some(done) = &self.done else { return Err("the baseline could not be measured".to_owned()) };
+        // The idle time is the end of what ran there: before it come pulses, and the wait for the battery.
+        let to_s = done.end_ns as f64 / 1e9;
+        let window = ((to_s - settings.baseline_ms as f64 / 1e3).max(done.start_ns as f64 / 1e9), to_s);
+        power::baseline(&self.telemetry, self.meter.as_ref(), asked, window, unit).map_err(|e| format!("baseline: {e}"))
+    }
+}
+
+fn launch(dir: &Path, record: &Record, load: &Load, segment: &Segment, asked: Asked<'_>) -> LaunchPower {
+    // Rule R17, also where nothing was sampled.
+    let slept =
+        record.steps.iter().filter_map(|s| s.done.as_ref()).map(|d| d.boottime_minus_monotonic_ns[1] - d.boottime_minus_monotonic_ns[0]);
+    if let Some(ns) = slept.max_by_key(|ns| ns.abs()).filter(|ns| ns.abs() > 100_000_000) {
+        return LaunchPower::without(&Refusal::Suspended { ms: ns as f64 / 1e6 }.to_string());
+    }
+    let single = record.steps.len() == 1;
+    let files: Vec<PathBuf> =
+        record.steps.iter().map(|s| if single { dir.join("telemetry.csv") } else { dir.join(&s.name).join("telemetry.csv") }).collect();
+    let boot = |done: Option<&Done>| done.and_then(|d| d.boot_id.clone());
+    let restarted = segment.meter.is_some() && boot(segment.done.as_ref()) != boot(record.steps.iter().find_map(|s| s.done.as_ref()));
+    if restarted {
+        return LaunchPower::without("the device was restarted since the meter's start pulse: its clock is another one");
+    }
+    power::launch(load, &telemetry(&files), segment.meter.as_ref(), asked)
+}
+
+/// What a launch did, by the time stamps of its measured queries.
+fn load(record: &Record, warmup: u32) -> Result<Load, String> {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let mut load = Load::default();
+    let warm: Vec<_> = record.parsed.queries.iter().filter(|q| q.query >= warmup).collect();
+    if warm.is_empty() {
+        let graphs = crate::run::is_composed(&record.parsed);
+        return Err(if graphs { "composed from graph times, there is no token loop" } else { "no measured query" }.to_owned());
+    }
+    for query in warm {
+        let (Some(first), Some(last)) = (query.tokens.first(), query.tokens.last()) else {
+            return Err("the tool gives no time for each token: its phases are not known".to_owned());
+        };
+        let (start, first, last) = (seconds(query.start_ns), seconds(first.t_ns), seconds(last.t_ns));
+        load.window = if load.queries == 0 { (start, last) } else { (load.window.0.min(start), load.window.1.max(last)) };
+        load.queries += 1;
+        load.prompt_tokens += u64::from(query.prompt_tokens.or(query.prompt_tokens_reported).unwrap_or(0));
+        load.gen_tokens += query.tokens.len() as u64;
+        load.prefill.push((start, first));
+        load.decode.push((first, last));
+    }
+    if load.window.1 > load.window.0 { Ok(load) } else { Err("the queries took no time".to_owned()) }
+}
+
+/// The rows about power of some files of the agent's.
+fn telemetry(files: &[PathBuf]) -> Telemetry {
+    let mut telemetry = Telemetry::default();
+    for path in files {
+        let Ok(mut reader) = csv::ReaderBuilder::new().flexible(true).from_path(path) else { continue };
+        for line in reader.records().filter_map(Result::ok) {
+            let (Some(t), Some(value)) = (line.get(0).and_then(|t| t.parse().ok()), line.get(3).and_then(|v| v.parse().ok())) else {
+                continue;
+            };
+            telemetry.push(t, line.get(1).unwrap_or(""), line.get(2).unwrap_or(""), value);
+        }
+    }
+    telemetry.sort();
+    telemetry
+}
+
+/// The pulses of load in seconds of the monotonic clock. /proc/uptime is boot time: the agent knows the difference.
+fn pulses(text: &str, done: &Done) -> Vec<(f64, f64)> {
+    let slept_s = done.boottime_minus_monotonic_ns[0] as f64 / 1e9;
+    let mut found = Vec::new();
+    let mut begun = None;
+    for line in text.lines() {
+        let Some((word, Ok(t))) = line.split_once(' ').map(|(word, t)| (word, t.trim().parse::<f64>())) else { continue };
+        match (word, begun) {
+            ("begin", _) => begun = Some(t - slept_s),
+            ("end", Some(from)) if t - slept_s > from => {
+                found.push((from, t - slept_s));
+                begun = None;
+            }
+            _ => {}
+        }
+    }
+    found
+}
