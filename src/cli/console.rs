@@ -145,6 +145,8 @@ impl Console {
                 let figure = |value: &Option<f64>, unit: &str| value.map_or_else(|| format!("- {unit}"), |v| format!("{v:.1} {unit}"));
                 let words = if let Some(f) = failure {
                     format!("{f}{}", f.hint.as_ref().map(|h| format!(" -> {h}")).unwrap_or_default())
+                } else if *pass == Pass::Soak {
+                    "its windows are in soak.csv".to_owned()
                 } else {
                     let method = match (*composed, *reported) {
                         (true, _) => " (composed from graph times: an upper bound)",
