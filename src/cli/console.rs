@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bench_backend_api::Pass;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Format;
