@@ -14,6 +14,7 @@ mod lines;
 mod machine;
 mod pairs;
 mod panel;
+mod soak;
 mod timeline;
 mod view;
 
