@@ -480,3 +480,28 @@ fn own_prompts(run_dir: &Path, tokenizer: &Path, plain: bool) {
     assert_eq!(beginnings.len(), 4, "each query has its own text: {texts}");
     assert!(texts.lines().all(|l| l.is_ascii() && l.split(' ').count() > 5), "{texts}");
 }
+
+/// A minute of soaking, twenty seconds an engine: every answer in every window is the float32 computation's.
+#[test]
+fn a_minute_of_soaking_keeps_every_token_right() {
+    let dir = tempfile::tempdir().unwrap();
+    let matrix =
+        format!("backend = [\"genie\", \"ort-qnn\", \"mnn\"]\nquant = [\"fp32\", \"fp16\"]\nprompt-tokens = 40\ngen-tokens = 8\n{EXCLUDE}");
+    let soak = "[soak]\nduration = \"20s\"\nwindow = \"4s\"";
+    let path = scenario(dir.path(), "soaked", MODEL, &matrix, "queries = 2", soak);
+    run(real(dir.path()).arg("run").arg(&path).args(["--yes", "--no-report"])).expect(0);
+    let folder = only_run(&dir.path().join("results"));
+    let cells = table(&folder, "cells.csv");
+    assert_eq!(cells.len(), 3);
+    let windows = table(&folder, "soak.csv");
+    for cell in &cells {
+        let name = &cell["cell"];
+        assert_eq!((cell["soak_ended"].as_str(), cell["soak_check_tokens"].as_str()), ("complete", "confirmed"), "{name}");
+        assert!(number(cell, "soak_s").unwrap() >= 19.0 && number(cell, "soak_tok_s").unwrap() > 0.0, "{name}");
+        let own: Vec<&Row> = windows.iter().filter(|w| w["cell"] == *name).collect();
+        assert!(own.len() >= 4, "{name}: {}", own.len());
+        assert!(own.iter().all(|w| w["check_tokens"] == "confirmed" && w["answers_changed"] == "0"), "{name}");
+        assert!(own.iter().all(|w| number(w, "itl_p50_ms").unwrap() <= number(w, "itl_max_ms").unwrap()), "{name}");
+        assert!(cell["soak_minute_1_rank"].is_empty() && cell["soak_absent"].contains("minute_1_tok_s=not reached"), "{name}");
+    }
+}

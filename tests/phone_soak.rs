@@ -130,7 +130,7 @@ fn every_figure_is_what_the_phone_knows() {
     let rate = |from: f64, to: f64| {
         let steps = 100;
         let slow = (0..steps).map(|i| (3302.4 / at(&truth, from + (to - from) * (f64::from(i) + 0.5) / f64::from(steps), 5)).powi(-2));
-        f64::from(GENERATED) / (0.040 + f64::from(GENERATED - 1) * 0.020) * slow.sum::<f64>() / f64::from(steps)
+        f64::from(GENERATED) / (0.041 + f64::from(GENERATED - 1) * 0.020) * slow.sum::<f64>() / f64::from(steps)
     };
     let wanted: Vec<(f64, f64)> = windows
         .iter()
@@ -142,10 +142,9 @@ fn every_figure_is_what_the_phone_knows() {
     let of = |from: f64, to: f64| median(wanted.iter().filter(|(t, _)| (from..=to).contains(t)).map(|w| w.1).collect());
     let (first, last) = (of(0.0, span), of(length - span, length));
     assert!(last < 0.75 * first, "the phone did not throttle: {first} to {last}");
-    // A busy machine takes time from the engine that the phone does not know of: slower by a fifth at most.
-    let found = number(&cell, "soak_tok_s").unwrap();
-    assert!(found <= 1.05 * first && found >= 0.8 * first, "{found}, {first} possible");
-    near("sustained_ratio", number(&cell, "sustained_ratio"), last / first, 0.12);
+    // A window has two or three dozen tokens: one more or less is 5 %.
+    near("soak_tok_s", number(&cell, "soak_tok_s"), first, 0.05 * first);
+    near("sustained_ratio", number(&cell, "sustained_ratio"), last / first, 0.05);
 
     // The first cap, as it was sampled once a second; the cooling device moves with it.
     let (t0, t1) = (begin - 3.0, begin + length);

@@ -118,7 +118,7 @@ fn what_is_wrong_with_a_soak() {
     for (soak, words) in [
         ("window = \"30s\"", "[soak] needs the key `duration`"),
         ("duration = \"10s\"\nwindow = \"30s\"", "`window` is longer than `duration`"),
-        ("duration = \"10s\"\ntrip = { npu = \"480C\" }", "480C\" is no temperature"),
+        ("duration = \"10s\"\ntrip = { npu = \"480C\" }", "`480C` is no temperature to end at"),
         ("duration = \"10s\"\ntrip = { nose = \"48C\" }", "unknown key"),
         ("duration = \"10s\"\ncells = \"backend\"", "selects no cells"),
         ("duration = \"9h\"\nwindow = \"1s\"", "32400 windows"),

@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bench_backend_api::Pass;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Format;
@@ -145,6 +146,8 @@ impl Console {
                 let figure = |value: &Option<f64>, unit: &str| value.map_or_else(|| format!("- {unit}"), |v| format!("{v:.1} {unit}"));
                 let words = if let Some(f) = failure {
                     format!("{f}{}", f.hint.as_ref().map(|h| format!(" -> {h}")).unwrap_or_default())
+                } else if *pass == Pass::Soak {
+                    "its windows are in soak.csv".to_owned()
                 } else {
                     let method = match (*composed, *reported) {
                         (true, _) => " (composed from graph times: an upper bound)",

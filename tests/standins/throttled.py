@@ -1,6 +1,7 @@
 """throttled.py JOB: a stand-in for an engine whose speed follows the phone's cap on its prime core, for soaks.
 
-A token takes 20 ms x (highest frequency / cap)^2 of one busy core, the first one 40 ms x the same. Tokens are a formula of the prompt."""
+A token takes 20 ms x (highest frequency / cap)^2 of one busy core, the first one 40 ms x the same, and 1 ms is between queries. Tokens are a
+formula of the prompt. Time stamps are the moments at which things were due, as in runner.py."""
 
 import json
 import os
@@ -18,9 +19,10 @@ def slowness():
 
 
 def spin(until):
+    """Works until a moment. A machine that takes the core away meanwhile makes nothing late: what comes after is due from that moment on."""
     while time.monotonic_ns() < until:
         pass
-    return time.monotonic_ns()
+    return until
 
 
 def line(event, **fields):
@@ -29,10 +31,10 @@ def line(event, **fields):
 
 line("load_begin", t_ns=time.monotonic_ns())
 line("load_end", t_ns=time.monotonic_ns(), unit="npu")
-begun, place = time.monotonic_ns(), 0
+begun = start = time.monotonic_ns()
+place = 0
 while place < len(job["queries"]) or time.monotonic_ns() < begun + job.get("soak_ms", 0) * 1_000_000:
     q = job["queries"][place % len(job["queries"])]
-    start = time.monotonic_ns()
     line("prompt", t_ns=start, query=place, tokens=len(q["ids"]))
     t = spin(start + int(40e6 * slowness()))
     times = [t]
@@ -42,5 +44,6 @@ while place < len(job["queries"]) or time.monotonic_ns() < begun + job.get("soak
     ids = [3 + (sum(q["ids"]) * 31 + i * 7) % (job["model"]["vocab"] - 3) for i in range(q["gen_tokens"])]
     line("tokens", t_ns=times[0], query=place, i=0, gaps_ns=[b - a for a, b in zip(times, times[1:])], ids=ids)
     line("query_end", t_ns=t, query=place, finish="length", prompt_tokens=len(q["ids"]), generated_tokens=q["gen_tokens"])
+    start = spin(t + 1_000_000)
     place += 1
 line("end", t_ns=time.monotonic_ns())

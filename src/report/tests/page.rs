@@ -183,3 +183,23 @@ fn the_page_is_the_same_each_time_and_written_whole() {
     assert_eq!(fs::read_to_string(&path).expect("the page"), render(&[dir.clone(), dir]).expect("a page"));
     assert!(fs::read_to_string(&path).expect("the page").contains("2 runs below each other"));
 }
+
+#[test]
+fn a_soak_is_a_table_of_its_own() {
+    let (_temporary, dir) = run();
+    assert!(!page_of(&dir).contains("Thermal soak: what the soak says"));
+    edit(&dir, "cells.csv", |at, mut fields| {
+        if fields[at("status")] == "ok" && fields[at("backend")] == "genie" {
+            fields[at("soak_ended")] = "early: <b>hot</b>".to_owned();
+            fields[at("soak_s")] = "1800".to_owned();
+            fields[at("sustained_ratio")] = "0.731".to_owned();
+        }
+        vec![fields]
+    });
+    let page = page_of(&dir);
+    let table = part(&page, "Thermal soak: what the soak says", "</table>");
+    for words in ["sustained ratio", "0.731", "early: &lt;b&gt;hot", "<td>1800"] {
+        assert!(table.contains(words), "no {words} in {table}");
+    }
+    assert!(!table.contains("rise in 60 s,") && !table.contains("mnn"), "{table}");
+}

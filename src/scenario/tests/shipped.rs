@@ -118,3 +118,19 @@ fn the_shapes_have_their_models_size() {
         assert!(g.seed.is_none() && (heads * head_dim - hidden).abs() < 0.5);
     }
 }
+
+/// The soak is right before its files are there, and so is the time that it takes.
+#[test]
+fn the_thermal_soak_says_what_is_missing() {
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(dir.path().join("models")).expect("made");
+    std::fs::copy("scenarios/models/phi-3.5-mini.toml", dir.path().join("models/phi-3.5-mini.toml")).expect("copied");
+    let engines = ["genie", "ort-qnn"].map(|id| Fake { id });
+    let backends: Vec<&dyn Backend> = engines.iter().map(|e| e as &dyn Backend).collect();
+    let text = std::fs::read_to_string("scenarios/thermal-soak.toml").expect("shipped").replace("\"npu\"", "\"cpu\"");
+    let scenario = check_text("thermal-soak", &text, dir.path(), &backends, &[]).unwrap_or_else(|p| panic!("{p}"));
+    assert_eq!(scenario.warnings.problems.len(), 2, "{}", scenario.warnings);
+    let soak = scenario.soak.as_ref().expect("a soak");
+    assert_eq!((soak.duration_ms, soak.window_ms, soak.cool_down_ms, soak.trip.len()), (1_800_000, 30_000, 120_000, 3));
+    assert_eq!(scenario.plan(&backends, &fake::device()).soaked().len(), 0);
+}
