@@ -5,6 +5,7 @@ mod leak;
 pub mod phases;
 pub mod power;
 pub mod series;
+pub mod soak;
 
 pub use compose::{Composed, Refusal, compose};
 pub use leak::{Growth, NoGrowth, growth};

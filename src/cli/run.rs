@@ -265,7 +265,9 @@ async fn asked_to_stop() -> bool {
 fn end_orphans(folder: &Folder) -> anyhow::Result<()> {
     if folder.path.join("journal.jsonl").is_file() {
         let recorded = crate::results::launches::read(&folder.path, LOCAL)?;
-        recorded.in_flight().iter().for_each(|dir| end_orphan(dir));
+        // A soak is waited for and adopted: its agent holds the lock until it ends.
+        let soak = |dir: &&PathBuf| dir.file_name().is_some_and(|name| name.to_string_lossy().starts_with("soak-"));
+        recorded.in_flight().iter().filter(|dir| !soak(dir)).for_each(|dir| end_orphan(dir));
     }
     Ok(())
 }
@@ -346,7 +348,7 @@ fn finish(args: &Args, folder: &Folder, console: &Console, result: Result<Outcom
         };
         return Err(Failed { code, message }.into());
     }
-    Ok(if outcome.failed + outcome.unverified > 0 { Code::Failed } else { Code::Done })
+    Ok(if outcome.failed + outcome.unverified + outcome.soaks_failed > 0 { Code::Failed } else { Code::Done })
 }
 
 /// A new run folder with its plan.

@@ -18,7 +18,7 @@ use tokio::{
     process::Command,
 };
 
-use super::{Answer, Cancel, Content, Device, DeviceError, Placed, ask, facts};
+use super::{Adopted, Answer, Cancel, Content, Device, DeviceError, Placed, ask, facts};
 
 /// Name of this machine in tables and folders.
 pub const LOCAL: &str = "local";
@@ -193,6 +193,29 @@ impl Device for Local {
 
     async fn agent(&self) -> Result<String, DeviceError> {
         Ok(self.agent.to_string_lossy().into_owned())
+    }
+
+    async fn rescue(&self, _: &str, _: &Path) -> Result<(), DeviceError> {
+        // The agent writes into the host's folder here.
+        Ok(())
+    }
+
+    async fn adopt(&self, name: &str, host: &Path, cancel: Cancel) -> Result<Option<Adopted>, DeviceError> {
+        let work = self.work.join(name);
+        if !work.is_dir() {
+            return Ok(None);
+        }
+        let agent =
+            || fs::read_to_string(host.join("agent.pid")).ok().and_then(|t| t.parse::<ProcessId>().ok()).filter(ProcessId::is_alive);
+        let mut told = false;
+        while let Some(process) = agent() {
+            if *cancel.borrow() && !std::mem::replace(&mut told, true) {
+                terminate(u32::try_from(process.pid).ok());
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let done = fs::read(host.join("done.json")).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        Ok(Some(Adopted { work: work.to_string_lossy().into_owned(), done }))
     }
 
     async fn remove(&self, folder: &str) {

@@ -108,6 +108,15 @@ pub struct Away<'a> {
     pub absence: Duration,
 }
 
+/// What is there of a launch that an earlier bench began.
+#[derive(Debug)]
+pub struct Adopted {
+    /// Its work folder.
+    pub work: String,
+    /// The agent's evidence; `None` where it left none.
+    pub done: Option<Done>,
+}
+
 /// A file that is put into a work folder.
 #[derive(Debug, Clone, Copy)]
 pub struct Placed<'a> {
@@ -191,6 +200,11 @@ pub trait Device: Send + Sync {
             Ok(if said.ok() { PutBack { what, failed: None } } else { PutBack { what, failed: Some(said.words()) } })
         }
     }
+    /// Copies what an agent without evidence has left of a run in a work folder: `telemetry.csv`, `windows.csv`, the streams.
+    fn rescue(&self, folder: &str, host: &Path) -> impl Future<Output = Result<(), DeviceError>> + Send;
+    /// Waits for the end of a run that an earlier bench began in the work folder of this name, and copies the agent's evidence to `host`.
+    /// `None` if there is nothing of it.
+    fn adopt(&self, name: &str, host: &Path, cancel: Cancel) -> impl Future<Output = Result<Option<Adopted>, DeviceError>> + Send;
     /// Removes a work folder.
     fn remove(&self, folder: &str) -> impl Future<Output = ()> + Send;
     /// Ends what a killed bench left running; `launches` are the host's folders of the launches that were in flight. What was ended, in

@@ -12,7 +12,10 @@ use super::{
     schema::FORMAT_VERSION,
     start::Start,
 };
-use crate::run::events::{Event, Status};
+use crate::{
+    analysis::soak::Soak,
+    run::events::{Event, Status},
+};
 
 /// File name of a launch's record.
 pub const FILE: &str = "launch.json";
@@ -54,6 +57,9 @@ pub struct Record {
     /// The state in which it began.
     #[serde(default)]
     pub start: Start,
+    /// Windows and figures of a soak; its single queries and tokens are in `events.jsonl` alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soak: Option<Soak>,
 }
 
 /// Bytes of the files that a launch had in its work folder, by what they are.
@@ -120,6 +126,8 @@ pub struct Recorded {
     pub skipped: Vec<(String, String)>,
     /// Cells whose artifact could not be made.
     pub failed: Vec<(String, Failure)>,
+    /// Cells that could not be soaked, with the reason of the last segment that tried.
+    pub unsoaked: Vec<(String, String)>,
     /// What ended the repetitions of each cell.
     pub stops: Vec<(String, String)>,
     /// Number of segments so far.
@@ -155,6 +163,10 @@ pub fn read(run: &Path, device: &str) -> Result<Recorded, FolderError> {
                 recorded.failed.clear();
             }
             Event::CellSkipped { cell, reason } => recorded.skipped.push((cell, reason)),
+            Event::SoakSkipped { cell, reason } => {
+                recorded.unsoaked.retain(|(known, _)| *known != cell);
+                recorded.unsoaked.push((cell, reason));
+            }
             Event::CellFailed { cell, failure } => recorded.failed.push((cell, failure)),
             Event::CellDone { cell, stop } => recorded.stops.push((cell, stop)),
             Event::Warning { text } => recorded.warnings.push(text),

@@ -9,6 +9,7 @@ pub mod pinned;
 pub mod portable;
 pub mod power;
 pub mod schema;
+pub mod soak;
 #[cfg(test)]
 mod spec;
 pub mod start;

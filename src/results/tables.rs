@@ -20,6 +20,7 @@ use super::{
     portable::Portable,
     power::RunPower,
     schema::{self, FORMAT_VERSION, METRIC_ENDS, METRICS, Table},
+    soak,
     start::Start,
     summary::{self, COMPOSED},
 };
@@ -115,7 +116,7 @@ impl Writer {
         debug_assert!(row.0.keys().all(|k| self.columns.iter().any(|c| c == k)), "unknown column in {row:?}");
         let values = self.columns.iter().map(|column| match (column.as_str(), row.0.get(column)) {
             // The columns that hold words of tools, and with them paths.
-            ("reason" | "warnings" | "effective_options", Some(text)) => Cow::Owned(self.portable.text(text)),
+            ("reason" | "warnings" | "effective_options" | "soak_ended" | "what", Some(text)) => Cow::Owned(self.portable.text(text)),
             (_, text) => Cow::Borrowed(text.map_or("", String::as_str)),
         });
         let values: Vec<Cow<'_, str>> = values.map(printable).collect();
@@ -175,6 +176,9 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     let mut tokens = Writer::new(run, &schema::TOKENS)?;
     let mut layers = Writer::new(run, &schema::LAYERS)?;
     let mut telemetry = Writer::new(run, &schema::TELEMETRY)?;
+    let mut soak_table = Writer::new(run, &schema::SOAK)?;
+    let mut happened = Writer::new(run, &schema::SOAK_EVENTS)?;
+    let mut windows = Writer::new(run, &schema::TELEMETRY_WINDOWS)?;
     // By cell, pass and launch: the same order whatever order they ran in, so that two runs can be compared line by line.
     let mut ordered: Vec<&(PathBuf, Record)> = recorded.launches.iter().collect();
     ordered.sort_by_key(|(_, r)| (context.place(&r.cell), r.pass, r.launch));
@@ -186,6 +190,9 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
         npu.launch(record, &mut launch);
         launch_table.row(&launch)?;
         metrics.insert((record.cell.clone(), record.pass, record.launch), m);
+        if record.pass == Pass::Soak {
+            context.soak(record, dir, &mut soak_table, &mut happened, &mut windows)?;
+        }
         for query in &record.parsed.queries {
             samples.row(&context.sample(record, query))?;
             for row in context.tokens(record, query) {
@@ -202,16 +209,18 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
             }
         }
     }
-    for table in [samples, launch_table, tokens, layers, telemetry] {
+    for table in [samples, launch_table, tokens, layers, telemetry, soak_table, happened, windows] {
         table.finish()?;
     }
     let mut cells = Writer::new(run, &schema::CELLS)?;
     let mut statuses = Vec::new();
+    let ranks = soak::ranks(plan, manifest, &recorded);
     for cell in &plan.cells {
         let (mut row, status) = summary::row(cell, plan, manifest, &recorded, (&metrics, &power));
         if status == Status::Ok {
             npu.cell(&cell.id, &recorded, &mut row);
         }
+        soak::cell(&mut row, &cell.id, plan, &recorded, &ranks);
         cells.row(&row)?;
         statuses.push((cell.id.clone(), status));
     }
@@ -362,6 +371,42 @@ impl Context<'_> {
             rows.push(row);
         }
         rows
+    }
+
+    /// Windows and events of a soak, and what the agent kept of each of its windows.
+    fn soak(&self, record: &Record, dir: &Path, table: &mut Writer, events: &mut Writer, windows: &mut Writer) -> Result<(), FolderError> {
+        let base = || {
+            let mut row = self.base(record);
+            row.set("run", &self.manifest.run).maybe("device_class", self.class(record)).set("launch", record.launch);
+            if let Some(planned) = self.plan.cells.iter().find(|c| c.id == record.cell) {
+                row.set("backend", &planned.cell.backend);
+            }
+            row
+        };
+        if let Some(soak) = &record.soak {
+            for (number, window) in soak.windows.iter().enumerate() {
+                let mut row = base();
+                soak::window(&mut row, number, window);
+                table.row(&row)?;
+            }
+            for happening in &soak.happenings {
+                let mut row = base();
+                soak::happening(&mut row, happening);
+                events.row(&row)?;
+            }
+        }
+        let Some(start) = record.steps.iter().find_map(|s| s.done.as_ref()).map(|d| d.start_ns) else { return Ok(()) };
+        let mut written = Ok(());
+        soak::telemetry_windows(&dir.join("windows.csv"), start, |t_ms, [source, name, min, max, mean, n, unit]| {
+            let mut row = self.base(record);
+            row.number("t_ms", Some(t_ms)).set("pass", record.pass).set("launch", record.launch).set("source", source).set("name", name);
+            row.number("min", min.parse().ok()).number("max", max.parse().ok()).number("mean", mean.parse().ok());
+            row.maybe("n", n.parse::<u64>().ok()).set("unit", unit);
+            if written.is_ok() {
+                written = windows.row(&row);
+            }
+        });
+        written
     }
 
     fn layers(&self, record: &Record) -> Vec<Row> {

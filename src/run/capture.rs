@@ -101,6 +101,17 @@ pub fn captured(dir: &Path, files: &[String], done: &Done) -> Captured {
     captured
 }
 
+/// What is there of a step whose end nobody noted.
+pub fn unended(dir: &Path, files: &[String]) -> Captured {
+    let mut captured = Captured::default();
+    for name in ["stdout.txt", "stderr.txt"].into_iter().map(str::to_owned).chain(files.iter().cloned()) {
+        if let Ok(bytes) = fs::read(dir.join(kept(&name))) {
+            captured.files.insert(name, bytes);
+        }
+    }
+    captured
+}
+
 /// Output files of which more was there than is kept, in words; each was fetched up to one byte more than [`OUTPUT_LIMIT`].
 pub fn cut(dir: &Path, files: &[String]) -> Vec<String> {
     let long = |name: &&String| fs::metadata(dir.join(kept(name))).is_ok_and(|meta| meta.len() > OUTPUT_LIMIT);
@@ -145,6 +156,23 @@ pub fn program(argv: &[String]) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_profile_is_taken_before_the_program_and_the_program_is_still_found() {
+        let argv = ["./tool", "it's", "", "-c"].map(str::to_owned).to_vec();
+        let device = crate::device::phone_facts(0, 0);
+        let wrapped = profiled("MaxPerformance", &device, argv.clone());
+        assert_eq!((program(&wrapped), program(&argv), program(&[])), ("./tool", "./tool", ""));
+        // This machine has no such tool: the words are kept, and the program runs with its own arguments all the same.
+        let dir = tempfile::tempdir().unwrap();
+        let mut here = profiled("MaxPerformance", &device, ["printf", "%s|", "it's", "", "-c"].map(str::to_owned).to_vec());
+        "/bin/sh".clone_into(&mut here[0]);
+        let ran = std::process::Command::new(&here[0]).args(&here[1..]).current_dir(dir.path()).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&ran.stdout), "it's||-c|");
+        let said = fs::read_to_string(dir.path().join(TASK_PROFILE)).unwrap();
+        assert!(said.contains("settaskprofile") && !said.contains("successfully"), "{said}");
+    }
 
     #[test]
     fn only_an_output_that_has_more_than_is_kept_was_cut() {

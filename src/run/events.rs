@@ -162,6 +162,13 @@ pub enum Event {
         /// What.
         text: String,
     },
+    /// A cell whose soak can't be begun.
+    SoakSkipped {
+        /// The cell.
+        cell: String,
+        /// Why.
+        reason: String,
+    },
     /// Something odd that does not stop the run.
     Warning {
         /// What.

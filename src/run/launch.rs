@@ -20,15 +20,17 @@ use super::{
     originals::Originals,
     power::{self, Cable},
     settle,
+    soak::{self, Asked},
 };
 use crate::{
-    device::{Cancel, Content, Device, DeviceError, Placed},
+    device::{Adopted, Cancel, Content, Device, DeviceError, Placed},
     results::{
         folder::FolderError,
         launches::{Record, Staged, StepRecord},
         schema::FORMAT_VERSION,
         start::Start,
     },
+    scenario::SOAK_EVENTS_LIMIT,
 };
 
 /// What ends a run, as opposed to a launch.
@@ -67,6 +69,8 @@ pub struct Request<'a> {
     pub start: &'a Start,
     /// Android's task profile for the measured programs.
     pub task_profile: Option<&'a str>,
+    /// It goes on for long.
+    pub soak: Option<Asked<'a>>,
     /// The cable, where it is taken away while a step runs.
     pub cable: Option<Cable<'a>>,
 }
@@ -104,13 +108,57 @@ pub async fn run<D: Device>(
     let (mut steps, mut staged) = (Vec::new(), Staged::default());
     let trips = device.round_trips();
     let (result, log) = execute(device, request, dir, work_name, &cancel, (&mut steps, &mut staged)).await;
+    record(device, request, dir, &cancel, Ran { result, log, steps, staged, trips })
+}
+
+/// Records a soak that an earlier bench began and that has ended meanwhile.
+pub async fn adopt<D: Device>(device: &D, request: Request<'_>, dir: &Path, adopted: Adopted) -> Result<Option<Launched>, LaunchError> {
+    let Adopted { work, done } = adopted;
+    let trips = device.round_trips();
+    let paths = Paths { work: work.clone(), events: EVENTS.to_owned() };
+    let step = request.backend.steps(&request.launch, &paths).into_iter().next();
+    let argv = step.as_ref().map(|s| capture::argv(&s.invocation, request.launch.installed, &work)).unwrap_or_default();
+    let (name, outputs) = step.map(|s| (s.name, s.invocation.outputs)).unwrap_or_default();
+    let why = "bench was killed while it ran, and its agent left no evidence of how it ended";
+    let broken = done.is_none().then(|| Failure::new(FailureKind::Infra, why));
+    let mut left = Left { broken, ..Left::default() };
+    let files: Vec<String> = std::iter::once(EVENTS.to_owned()).chain(outputs).collect();
+    let result = match fetched(device, request, &work, dir, &files).await {
+        Ok(()) => {
+            left.captured = match &done {
+                Some(done) => capture::captured(dir, &files, done),
+                None => capture::unended(dir, &files),
+            };
+            Ok(Some(left))
+        }
+        Err(e) => Err(Problem::Device(e)),
+    };
+    device.remove(&work).await;
+    let steps = vec![StepRecord { name, argv, done }];
+    let (_, cancel) = tokio::sync::watch::channel(false);
+    record(device, request, dir, &cancel, Ran { result, log: Ok(None), steps, staged: Staged::default(), trips })
+}
+
+/// What came of the steps of a launch.
+struct Ran {
+    result: Result<Option<Left>, Problem>,
+    log: Result<Option<String>, DeviceError>,
+    steps: Vec<StepRecord>,
+    staged: Staged,
+    /// Requests to the device before it.
+    trips: u64,
+}
+
+/// Judges what a launch left, and keeps it.
+fn record<D: Device>(device: &D, request: Request<'_>, dir: &Path, cancel: &Cancel, ran: Ran) -> Result<Option<Launched>, LaunchError> {
+    let Ran { result, log, steps, staged, trips } = ran;
     // Words of bench itself: what a backend knows of its tool's words does not fit them.
     let (mut lost, mut own) = (false, false);
     let (parsed, checks, failure) = match result {
         Ok(Some(left)) => {
             let (mut parsed, checks, failure) = judge(request, &left.captured);
             parsed.warnings.extend(left.excused);
-            (parsed, checks, failure)
+            (parsed, checks, left.broken.or(failure))
         }
         Ok(None) => return Ok(None),
         Err(Problem::Launch(failure)) => (Parsed::default(), None, Some(failure)),
@@ -146,6 +194,13 @@ pub async fn run<D: Device>(
         Some(f) if f.kind == FailureKind::Verify => Status::Unverified,
         Some(_) => Status::Failed,
     };
+    let soaked = request.soak.and_then(|asked| {
+        let early = failure.as_ref().filter(|f| f.kind != FailureKind::Verify).map(|f| f.message.clone());
+        let figures = soak::figures(&asked, request.launch.cell, request.expected, &parsed, dir, early);
+        // Hours of queries: events.jsonl has them.
+        parsed.queries.clear();
+        figures
+    });
     let record = Record {
         format_version: FORMAT_VERSION,
         cell: request.launch.cell.id(),
@@ -162,8 +217,11 @@ pub async fn run<D: Device>(
         lmkd_kills,
         round_trips: device.round_trips() - trips,
         start,
+        soak: soaked,
     };
-    record.save(dir)?;
+    if !(lost && request.soak.is_some()) {
+        record.save(dir)?;
+    }
     Ok(Some(Launched { record, lost }))
 }
 
@@ -247,6 +305,8 @@ struct Left {
     captured: Captured,
     /// What a reader of the numbers should know, in words: steps that ended badly and count all the same, outputs that were cut.
     excused: Vec<String>,
+    /// Why the agent's own evidence is missing, of a soak of which the rest counts.
+    broken: Option<Failure>,
 }
 
 /// What a tool was told is kept beside what it answered, up to this many bytes: larger inputs are filler made by the adapter.
@@ -280,6 +340,10 @@ async fn execute<D: Device>(
     };
     let result = self::steps(device, request, dir, &work, cancel, (&mut *records, staged)).await;
     let lost = matches!(&result, Err(Problem::Device(e)) if e.is_lost());
+    if lost && request.soak.is_some() {
+        // What a soak has done until then stays on the device, for the resume that adopts it.
+        return (result, Ok(None));
+    }
     if lost || *cancel.borrow() {
         device.remove(&work).await;
         return (result, Ok(None));
@@ -317,23 +381,40 @@ async fn steps<D: Device>(
             remaining(request.timeout, spent),
             request.rate_hz,
         );
+        let spec = match &request.soak {
+            Some(asked) => {
+                let mut spec = spec;
+                soak::lengthen(&mut spec, asked);
+                spec
+            }
+            None => spec,
+        };
         let done = power::run(device, &spec, &step.name, cancel.clone(), request.cable).await;
         records.push(StepRecord { name: step.name.clone(), argv, done: done.as_ref().ok().cloned() });
         // First of all: an agent that is told to stop before it is up leaves no evidence, and nobody failed.
-        if *cancel.borrow() {
+        if *cancel.borrow() && (request.soak.is_none() || done.is_err()) {
             return Ok(None);
         }
-        let done = done?;
+        let mut files = vec![EVENTS.to_owned()];
+        files.extend(step.invocation.outputs.iter().cloned());
+        let done = match done {
+            Ok(done) => done,
+            // An agent that was ended from outside, a device that was restarted: what is there of a soak counts.
+            Err(e) if request.soak.is_some() && !e.is_lost() && !e.disk_full() => {
+                device.rescue(work, &out).await?;
+                fetched(device, request, work, &out, &files).await?;
+                left.captured = capture::unended(&out, &files);
+                let kind = if e.is_device() { FailureKind::Device } else { FailureKind::Infra };
+                left.broken = Some(Failure::new(kind, e.to_string()));
+                return Ok(Some(left));
+            }
+            Err(e) => return Err(e.into()),
+        };
         spent += Duration::from_nanos(done.end_ns.saturating_sub(done.start_ns));
         if request.task_profile.is_some() {
             left.excused.extend(profile_refused(device, work, &out).await?);
         }
-        let mut files = vec![EVENTS.to_owned()];
-        files.extend(step.invocation.outputs.iter().cloned());
-        for name in &files {
-            let limit = if name == EVENTS { EVENTS_LIMIT } else { OUTPUT_LIMIT + 1 };
-            device.fetch(work, name, &out.join(capture::kept(name)), limit).await?;
-        }
+        fetched(device, request, work, &out, &files).await?;
         left.excused.extend(capture::cut(&out, &files));
         let mut captured = capture::captured(&out, &files, &done);
         if captured.ended.code != Some(0)
@@ -364,6 +445,16 @@ async fn profile_refused<D: Device>(device: &D, work: &str, out: &Path) -> Resul
     Ok((!taken).then(|| format!("the task profile was not applied: {}", said.split_whitespace().collect::<Vec<_>>().join(" "))))
 }
 
+/// Fetches what a step left in its work folder.
+async fn fetched<D: Device>(device: &D, request: Request<'_>, work: &str, out: &Path, files: &[String]) -> Result<(), DeviceError> {
+    let events = if request.soak.is_some() { SOAK_EVENTS_LIMIT } else { EVENTS_LIMIT };
+    for name in files {
+        let limit = if name == EVENTS { events } else { OUTPUT_LIMIT + 1 };
+        device.fetch(work, name, &out.join(capture::kept(name)), limit).await?;
+    }
+    Ok(())
+}
+
 /// Puts everything that the launch needs into its work folder.
 async fn stage<D: Device>(
     device: &D,
@@ -373,7 +464,11 @@ async fn stage<D: Device>(
     steps: &[Step],
     staged: &mut Staged,
 ) -> Result<(), Problem> {
-    let files = request.backend.stage(&request.launch).map_err(Problem::Launch)?;
+    let mut files = request.backend.stage(&request.launch).map_err(Problem::Launch)?;
+    if let Some(asked) = &request.soak {
+        let usage = |why| Problem::Launch(Failure::new(FailureKind::Usage, why));
+        soak::prolong(&mut files, asked.soak.duration_ms).map_err(usage)?;
+    }
     if let Some(name) = clash(&files) {
         let hint = Some("give one of them another name".to_owned());
         let message = format!("two different files would be {name} in the work folder");
@@ -450,6 +545,13 @@ fn judge(request: Request<'_>, captured: &Captured) -> (Parsed, Option<Checks>, 
     if failure.is_none() {
         failure.clone_from(&parsed.failure);
     }
+    if let Some(asked) = &request.soak {
+        // The tokens of a soak are checked also where it ended early.
+        failure = failure.or_else(|| soak::too_short(asked, &parsed));
+        let checks = soak::verify(request.backend, request.launch.cell, request.expected, &parsed, captured, failure.is_some());
+        let failure = failure.or_else(|| contradiction(&checks).map(|why| Failure::new(FailureKind::Verify, why)));
+        return (parsed, Some(checks), failure);
+    }
     if failure.is_some() {
         return (parsed, None, failure);
     }
@@ -470,6 +572,7 @@ fn ended_badly(captured: &Captured, timeout: Duration) -> Option<Failure> {
     let failure = match ended.reason.as_str() {
         "timeout" => Failure::new(FailureKind::Runtime, format!("did not end within {}{said}", humantime::format_duration(timeout))),
         "output-limit" => Failure::new(FailureKind::Runtime, format!("wrote too much: {message}")),
+        "cancelled" => Failure::new(FailureKind::Infra, "stopped by the user"),
         "thermal-trip" => Failure {
             kind: FailureKind::Thermal,
             message: format!("ended by the thermal trip: {message}"),

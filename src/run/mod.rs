@@ -16,6 +16,7 @@ mod prose;
 mod repetition;
 mod session;
 mod settle;
+mod soak;
 
 pub use artifacts::needs_recipes;
 pub use evaluate::{LaunchMetrics, QueryMetrics, RUNTIME_REPORTED, is_composed, launch_figures, launch_metrics, query_metrics, scope};

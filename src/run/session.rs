@@ -3,6 +3,7 @@
 mod block;
 mod history;
 mod manifest;
+mod soak;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,9 +27,10 @@ use super::{
     pins,
     power::{self, Cable},
     repetition::Progress,
+    soak::Asked,
 };
 use crate::{
-    device::{Cancel, Device, DeviceClock, DeviceError},
+    device::{Adopted, Cancel, Device, DeviceClock, DeviceError},
     results::{
         folder::{Folder, FolderError, launch_dir},
         journal::Journal,
@@ -77,6 +79,8 @@ pub struct Outcome {
     pub skipped: usize,
     /// Cells contradicted.
     pub unverified: usize,
+    /// Soaks that ended early or whose answers were wrong.
+    pub soaks_failed: usize,
     /// Backends that can't run here, with the remedy.
     pub unavailable: Vec<String>,
     /// The user stopped it.
@@ -150,11 +154,14 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
         lost: None,
         aborted: None,
         pins: String::new(),
+        unsoakable: BTreeMap::new(),
         power: None,
         took: BTreeMap::new(),
     };
     // A run that can't go on here is left as it is. The artifacts are compared when they are ready.
     let known = session.manifest(&BTreeMap::new())?;
+    session.unsoakable = session.unsoaked(&before);
+    let left = session.adopt(&before).await?;
     let ended = setup.device.end_orphans(&before.in_flight()).await.map_err(RunError::Device)?;
     for dir in &before.unfinished {
         let _ = fs::remove_dir_all(launches::again(dir));
@@ -185,7 +192,8 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
     recorder.check()?;
     let measured: BTreeSet<usize> = ready.keys().chain(&finished).copied().collect();
     let profiled = measured.iter().filter(|place| session.profiles(**place)).count();
-    let launches = measured.len() * setup.plan.measure.repetitions_max as usize + profiled;
+    let soaked = measured.iter().filter(|place| setup.plan.soaked().contains(place)).count();
+    let launches = measured.len() * setup.plan.measure.repetitions_max as usize + profiled + soaked;
     let done = history.done.iter().filter(|(place, ..)| measured.contains(place)).count();
     let mut manifest = session.manifest(&ready)?;
     let class = |place: &usize| manifest.cells.get(&setup.plan.cells[*place].id).map(|facts| facts.device_class);
@@ -201,7 +209,7 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
     session.pins = pinned::words(&pins.pinned);
     let result = match manifest.write(&run) {
         Ok(()) => tokio::select! {
-            result = session.measure(&ready, history, &measured) => result,
+            result = session.measure(&ready, history, &measured, left) => result,
             () = pins.beat(setup.device) => Ok(()),
         },
         Err(e) => Err(e.into()),
@@ -223,6 +231,7 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
         failed: count(Status::Failed),
         skipped: count(Status::Skipped),
         unverified: count(Status::Unverified),
+        soaks_failed: recorded.launches.iter().filter(|(_, r)| r.pass == Pass::Soak && r.status != Status::Ok).count(),
         unavailable: session.unavailable,
         interrupted: session.interrupted,
         lost: session.lost,
@@ -260,6 +269,8 @@ struct Session<'a, D> {
     aborted: Option<String>,
     /// What is pinned, for the rows.
     pins: String,
+    /// Cells whose soak an earlier segment could not begin, with the reason.
+    unsoakable: BTreeMap<usize, String>,
 }
 
 impl<D: Device> Session<'_, D> {
@@ -322,7 +333,13 @@ impl<D: Device> Session<'_, D> {
         ready
     }
 
-    async fn measure(&mut self, ready: &BTreeMap<usize, ReadyCell>, history: History, measured: &BTreeSet<usize>) -> Result<(), RunError> {
+    async fn measure(
+        &mut self,
+        ready: &BTreeMap<usize, ReadyCell>,
+        history: History,
+        measured: &BTreeSet<usize>,
+        left: soak::Left,
+    ) -> Result<(), RunError> {
         let plan = self.setup.plan;
         if *self.setup.cancel.borrow() {
             // While something was being made: what is not ready was not tried.
@@ -366,7 +383,8 @@ impl<D: Device> Session<'_, D> {
             }
             let launched = match &begin {
                 Begin::Go(start) => {
-                    self.launch(&ready[&scheduled.cell], scheduled.cell, Pass::Measure, scheduled.launch, scheduled.block, start).await?
+                    self.launch(&ready[&scheduled.cell], scheduled.cell, (Pass::Measure, scheduled.launch, scheduled.block), start, None)
+                        .await?
                 }
                 Begin::Skip(start) => Some(self.skip(scheduled.cell, scheduled.launch, scheduled.block, start)?),
                 Begin::Stop => None,
@@ -396,7 +414,11 @@ impl<D: Device> Session<'_, D> {
             self.recorder.check()?;
         }
         let spent = || budget.is_some_and(|b| started.elapsed() >= b);
-        self.profile(ready, &progress, &done, spent).await
+        self.profile(ready, &progress, &done, spent).await?;
+        if self.interrupted || self.lost.is_some() {
+            return Ok(());
+        }
+        self.soak(ready, &progress, &done, left).await
     }
 
     fn stop_all(&self, progress: &mut BTreeMap<usize, Progress>, why: &'static str) {
@@ -425,7 +447,7 @@ impl<D: Device> Session<'_, D> {
                 break;
             }
             let block = self.setup.plan.measure.repetitions_max;
-            match self.launch(cell, *place, Pass::Profile, 0, block, &self.plain()).await? {
+            match self.launch(cell, *place, (Pass::Profile, 0, block), &self.plain(), None).await? {
                 None => {
                     self.interrupted = true;
                     self.recorder.say(&Event::Interrupted { by: "the user".to_owned() });
@@ -470,14 +492,14 @@ impl<D: Device> Session<'_, D> {
         self.lost = Some(words);
     }
 
+    /// One launch. `adopted` is what is there of it already.
     async fn launch(
         &self,
         ready: &ReadyCell,
         place: usize,
-        pass: Pass,
-        number: u32,
-        block: u32,
+        (pass, number, block): (Pass, u32, u32),
         start: &Start,
+        adopted: Option<Adopted>,
     ) -> Result<Option<Launched>, RunError> {
         let (setup, planned) = (self.setup, &self.setup.plan.cells[place]);
         let Some(backend) = self.backend(&planned.cell.backend).filter(|_| !*setup.cancel.borrow()) else { return Ok(None) };
@@ -501,10 +523,17 @@ impl<D: Device> Session<'_, D> {
             installed: setup.installed,
             device: setup.device.facts(),
         };
-        let timeout = Duration::from_millis(setup.plan.measure.timeout_ms);
+        let facts = setup.device.facts();
+        let soc = facts.soc.as_deref().unwrap_or_default();
+        let trip = if pass == Pass::Soak { self.trip().unwrap_or_default() } else { Vec::new() };
+        let asked = setup.plan.soak.as_ref().filter(|_| pass == Pass::Soak);
+        let warmup = setup.plan.measure.warmup;
+        let long = asked.map_or(0, |s| s.duration_ms);
+        let timeout = Duration::from_millis(setup.plan.measure.timeout_ms.saturating_add(long));
         let say = |event: &Event| self.recorder.say(event);
         // Rule R17: what keeps a device awake without its cable (screen, doze) is pinned by [pin], for the whole run.
-        let cable = Cable::of(setup.device, setup.plan.power.as_ref(), self.took.get(&place), timeout, &say);
+        let took = self.took.get(&place).filter(|_| pass == Pass::Measure);
+        let cable = Cable::of(setup.device, setup.plan.power.as_ref(), (took, Duration::from_millis(long)), timeout, &say);
         let request = Request {
             backend,
             launch,
@@ -518,17 +547,25 @@ impl<D: Device> Session<'_, D> {
             cable,
             start,
             task_profile: pins::task_profile(&setup.plan.pins),
+            soak: asked.map(|soak| Asked { soak, trip: &trip, soc, warmup }),
         };
         let dir = launch_dir(run, &setup.device.facts().name, &cell, pass, number);
         let work = work_name(&setup.folder.id(), &planned.cell, pass, number);
         // The record of a launch that is tried again stands until there is a new one.
         let old = dir.join(launches::FILE).is_file();
         let fresh = if old { launches::again(&dir) } else { dir.clone() };
-        let ran = launch::run(setup.device, request, &fresh, &work, setup.cancel.clone()).await;
+        let ran = match adopted {
+            Some(adopted) => launch::adopt(setup.device, request, &fresh, adopted).await,
+            None => launch::run(setup.device, request, &fresh, &work, setup.cancel.clone()).await,
+        };
         let Ok(Some(Launched { record, lost })) = ran else {
             let _ = fs::remove_dir_all(&fresh);
             return ran.map_err(RunError::from);
         };
+        if lost && pass == Pass::Soak {
+            // It goes on without us: a resume adopts it.
+            return Ok(Some(Launched { record, lost }));
+        }
         if old {
             fs::remove_dir_all(&dir).map_err(FolderError::io(&dir))?;
             fs::rename(&fresh, &dir).map_err(FolderError::io(&dir))?;

@@ -34,10 +34,11 @@ const LIVES: Duration = Duration::from_secs(2);
 pub(super) const LEAVING: Duration = Duration::from_secs(10);
 /// The evidence and how much of each file is taken. What the agent bounds itself has room to spare; telemetry of an hour at 10 Hz has some
 /// 200 MB. `done.json` is last.
-const EVIDENCE: [(&str, u64); 6] = [
+const EVIDENCE: [(&str, u64); 7] = [
     ("stdout.txt", 128 << 20),
     ("stderr.txt", 128 << 20),
     ("telemetry.csv", 512 << 20),
+    ("windows.csv", 512 << 20),
     ("agent.pid", 4 << 10),
     ("child.pid", 4 << 10),
     (DONE, 16 << 20),
@@ -50,8 +51,8 @@ pub(super) async fn run(
     agent: &str,
     out: &str,
     spec: &Spec,
-    mut cancel: Cancel,
-    (reconnect, mut started): (Duration, Option<&Notify>),
+    cancel: Cancel,
+    (reconnect, begun): (Duration, Option<&Notify>),
 ) -> Result<Done, AdbError> {
     let here = Path::new(&spec.out_dir);
     std::fs::create_dir_all(here).map_err(AdbError::host(here))?;
@@ -76,8 +77,9 @@ pub(super) async fn run(
         files: None,
         id: None,
         asked: None,
+        begun,
     };
-    let mut stop = Stop::No;
+    let stop = Stop::No;
     if let Err(e) = watch.start().await {
         // Whether it was started is not known: what is there when the device is back tells.
         if !e.is_lost() {
@@ -85,26 +87,63 @@ pub(super) async fn run(
         }
         watch.mend(e).await?;
     }
-    loop {
-        match watch.look().await {
-            Ok(Seen::Done) => break,
-            Ok(Seen::Running) => {}
-            Err(e) if e.is_lost() => watch.mend(e).await?,
-            Err(e) => return Err(e),
-        }
-        if watch.id.is_some()
-            && let Some(started) = started.take()
-        {
-            started.notify_one();
-        }
-        let wanted = *cancel.borrow();
-        stop = watch.stop(stop, wanted, Duration::from_millis(spec.grace_ms)).await?;
-        tokio::select! {
-            () = sleep(watch.pause()) => {}
-            () = asked(&mut cancel), if stop == Stop::No => {}
+    watch.to_the_end(stop, cancel, here, Duration::from_millis(spec.grace_ms)).await
+}
+
+/// Watches a run that an earlier bench has started, and copies its evidence to `here`. An agent that is dead without evidence is an error.
+pub(super) async fn adopt(remote: &Remote, out: &str, here: &Path, cancel: Cancel, reconnect: Duration) -> Result<Done, AdbError> {
+    let spec_file = format!("{out}/spec.json");
+    let bytes = remote.files().await?.read(&spec_file, 1 << 20).await?;
+    let spec: Option<Spec> = bytes.as_deref().and_then(|bytes| serde_json::from_slice(bytes).ok());
+    let spec = spec.ok_or_else(|| broken(remote, format!("{spec_file} is not there, or no spec of this version")))?;
+    let bytes = bytes.unwrap_or_default();
+    let grace = Duration::from_millis(spec.grace_ms);
+    let mut watch = Watch {
+        remote,
+        agent: "",
+        out,
+        spec: &bytes,
+        started: Instant::now(),
+        since: awake::Since::now(),
+        // Counted anew, since nobody knows how long it has run: the agent's own time-out is the one that ends it.
+        hard_end: Duration::from_millis(spec.timeout_ms.saturating_add(spec.grace_ms)).saturating_add(HARD_END),
+        reconnect,
+        cancel: cancel.clone(),
+        boot: String::new(),
+        files: None,
+        id: None,
+        asked: None,
+        begun: None,
+    };
+    // What never began, or has been ended long ago, is not started now.
+    if !watch.is_done().await? {
+        let path = format!("{out}/agent.pid");
+        let text = watch.files().await?.read(&path, 100).await?;
+        watch.id = text.and_then(|t| String::from_utf8_lossy(&t).trim().parse().ok());
+        if watch.id.is_none() {
+            return Err(broken(remote, "its agent never began".to_owned()));
         }
     }
-    watch.collect(here).await
+    watch.to_the_end(Stop::No, cancel, here, grace).await
+}
+
+/// The evidence folder of the last step of a work folder.
+pub(super) async fn newest_out(remote: &Remote, work: &str) -> Result<Option<String>, AdbError> {
+    let script = format!("ls -1dt -- {}.out[0-9]* 2>/dev/null | head -n 1; true", quote(work));
+    let said = remote.sh("looking for evidence", &script).await?;
+    Ok(Some(said.trim().to_owned()).filter(|path| path.starts_with(work)))
+}
+
+/// Copies what an agent that left no `done.json` has written until then.
+pub(super) async fn rescue(remote: &Remote, out: &str, here: &Path) -> Result<(), AdbError> {
+    let mut files = remote.files().await?;
+    for (name, limit) in EVIDENCE.into_iter().filter(|(name, _)| *name != DONE) {
+        let path = format!("{out}/{name}");
+        if files.stat(&path, false).await?.is_some_and(|stat| stat.is_file()) {
+            files.pull(&path, &here.join(name), limit, Over::Fail, &|_, _| ()).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Waits until the user wants to stop; for ever if nobody can want that any more.
@@ -148,6 +187,8 @@ struct Watch<'a> {
     id: Option<ProcessId>,
     /// When the agent was last asked for.
     asked: Option<Instant>,
+    /// Told once the agent is seen at work.
+    begun: Option<&'a Notify>,
 }
 
 impl Watch<'_> {
@@ -168,6 +209,30 @@ impl Watch<'_> {
         said.trim().clone_into(&mut self.boot);
         self.asked = None;
         Ok(())
+    }
+
+    /// Watches it to its end, whatever happens to the connection, and takes its evidence.
+    async fn to_the_end(&mut self, mut stop: Stop, mut cancel: Cancel, here: &Path, grace: Duration) -> Result<Done, AdbError> {
+        loop {
+            match self.look().await {
+                Ok(Seen::Done) => break,
+                Ok(Seen::Running) => {}
+                Err(e) if e.is_lost() => self.mend(e).await?,
+                Err(e) => return Err(e),
+            }
+            if self.id.is_some()
+                && let Some(begun) = self.begun.take()
+            {
+                begun.notify_one();
+            }
+            let wanted = *cancel.borrow();
+            stop = self.stop(stop, wanted, grace).await?;
+            tokio::select! {
+                () = sleep(self.pause()) => {}
+                () = asked(&mut cancel), if stop == Stop::No => {}
+            }
+        }
+        self.collect(here).await
     }
 
     fn pause(&self) -> Duration {

@@ -114,6 +114,7 @@ impl<D: Device> Session<'_, D> {
             lmkd_kills: None,
             round_trips: 0,
             start: start.clone(),
+            soak: None,
         };
         let dir = launch_dir(&setup.folder.path, &setup.device.facts().name, &cell, pass, number);
         fs::create_dir_all(&dir).map_err(FolderError::io(&dir))?;

@@ -30,7 +30,8 @@ impl<D: Device> Session<'_, D> {
         let over = |(place, cell): (&usize, &Progress)| {
             let profiled = cell.stop == Some("failed") || !self.profiles(*place) || history.done.contains(&(*place, Pass::Profile, 0));
             let told = known.cells.get(&self.setup.plan.cells[*place].id).is_some_and(|facts| facts.artifact.is_some());
-            (cell.stop.is_some() && profiled && told).then_some(*place)
+            let soaked = cell.stop == Some("failed") || !self.soaks(*place, &history.done);
+            (cell.stop.is_some() && profiled && soaked && told).then_some(*place)
         };
         history.progress.iter().filter_map(over).collect()
     }
@@ -42,6 +43,8 @@ impl<D: Device> Session<'_, D> {
             let kind = record.failure.as_ref().map(|f| f.kind);
             let again = match kind {
                 None => false,
+                // Hours that ended early are kept, whatever ended them.
+                Some(_) if record.soak.is_some() => self.setup.retry_failed,
                 Some(kind) => kind.is_surroundings() || self.setup.retry_failed,
             };
             let Some(place) = self.setup.plan.cells.iter().position(|c| c.id == record.cell).filter(|_| !again) else { continue };

@@ -1,0 +1,143 @@
+//! Rows of `soak.csv`, `soak_events.csv` and `telemetry_windows.csv`, and the soak's columns of a cell. The figures themselves come with the
+//! launch's record ([`crate::analysis::soak`]).
+
+use std::{collections::BTreeMap, path::Path};
+
+use bench_backend_api::Pass;
+
+use super::{
+    launches::{Record, Recorded},
+    manifest::Manifest,
+    tables::Row,
+};
+use crate::{
+    analysis::soak::{Happening, Soak, Window},
+    scenario::Plan,
+};
+
+/// The soak of a cell, if there is one.
+fn of<'a>(recorded: &'a Recorded, cell: &str) -> Option<(&'a Record, &'a Soak)> {
+    let record = recorded.launches.iter().map(|(_, r)| r).find(|r| r.cell == cell && r.pass == Pass::Soak)?;
+    record.soak.as_ref().map(|soak| (record, soak))
+}
+
+/// Columns of `soak.csv` for each part of the device: its mean and its highest temperature.
+const DOMAINS: [(&str, &str, &str); 6] = [
+    ("npu", "npu_c", "npu_max_c"),
+    ("cpu", "cpu_c", "cpu_max_c"),
+    ("gpu", "gpu_c", "gpu_max_c"),
+    ("ddr", "ddr_c", "ddr_max_c"),
+    ("skin", "skin_c", "skin_max_c"),
+    ("battery", "battery_c", "battery_max_c"),
+];
+
+/// Columns of `cells.csv` for the peaks of a soak.
+const PEAKS: [(&str, &str); 6] = [
+    ("npu", "peak_npu_c"),
+    ("cpu", "peak_cpu_c"),
+    ("gpu", "peak_gpu_c"),
+    ("ddr", "peak_ddr_c"),
+    ("skin", "peak_skin_c"),
+    ("battery", "peak_battery_c"),
+];
+
+/// Fills the row of a window; its keys are there.
+pub fn window(row: &mut Row, number: usize, w: &Window) {
+    row.set("window", number).number("t_s", Some(w.start_s)).number("length_s", Some(w.length_s));
+    row.set("queries", w.queries).set("tokens", w.tokens).number("tok_s", Some(w.tok_s)).number("decode_tok_s", w.decode_tok_s);
+    row.number("ttft_p50_ms", w.ttft_ms.map(|q| q[0])).number("ttft_p90_ms", w.ttft_ms.map(|q| q[1]));
+    for (place, column) in ["itl_p50_ms", "itl_p90_ms", "itl_p99_ms", "itl_max_ms"].into_iter().enumerate() {
+        row.number(column, w.itl_ms.map(|q| q[place]));
+    }
+    for (domain, mean, max) in DOMAINS {
+        let temps = w.domains.get(domain);
+        row.number(mean, temps.map(|t| t[0])).number(max, temps.map(|t| t[1]));
+    }
+    row.number("cpu_mhz", w.cpu_mhz).number("cpu_cap_pct", w.cpu_cap.map(|c| c * 100.0)).number("gpu_mhz", w.gpu_mhz);
+    row.number("ddr_mhz", w.ddr_mhz).number("npu_mhz", w.npu_mhz).number("cooling_state", w.cooling);
+    row.number("throttled_fraction", w.throttled).number("watts", w.watts);
+    row.set("check_tokens", &w.check).set("answers_wrong", w.wrong).set("answers_changed", w.changed);
+}
+
+/// Fills the row of something that happened.
+pub fn happening(row: &mut Row, h: &Happening) {
+    row.number("t_s", Some(h.t_s)).set("kind", &h.kind).number("temp_c", h.temp_c).set("what", &h.what);
+}
+
+/// Fills the columns of a cell. A cell without a soak has none, or why there is none.
+pub fn cell(row: &mut Row, id: &str, plan: &Plan, recorded: &Recorded, ranks: &Ranks) {
+    let Some((record, soak)) = of(recorded, id) else {
+        let planned = plan.soaked().iter().any(|place| plan.cells[*place].id == id);
+        let why = recorded.unsoaked.iter().find(|(cell, _)| cell == id).map(|(_, why)| why.as_str());
+        let failed = recorded.launches.iter().map(|(_, r)| r).find(|r| r.cell == id && r.pass == Pass::Soak);
+        let why = why.or(failed.and_then(|r| r.failure.as_ref()).map(|f| f.message.as_str()));
+        row.maybe("soak_ended", planned.then(|| format!("not run: {}", why.unwrap_or("the run ended before it"))));
+        return;
+    };
+    let ended = soak.early.as_ref().map_or_else(|| "complete".to_owned(), |why| format!("early: {why}"));
+    row.set("soak_ended", ended).number("soak_s", Some(soak.length_s)).set("soak_windows", soak.windows.len());
+    row.maybe("soak_check_tokens", record.checks.as_ref().map(|c| c.tokens));
+    row.number("soak_tok_s", soak.initial_tok_s).number("soak_span_s", soak.span_s).number("sustained_ratio", soak.sustained_ratio);
+    row.number("time_to_throttle_s", soak.time_to_throttle_s).number("steady_state_s", soak.steady_state_s);
+    row.number("throttled_fraction", soak.throttled_fraction);
+    row.maybe(
+        "first_throttle",
+        soak.first_throttle.as_ref().map(|t| format!("{} at {:.1} s from {} to {}", t.name, t.t_s, t.change[0], t.change[1])),
+    );
+    for (domain, column) in PEAKS {
+        row.number(column, soak.peaks.get(domain).copied());
+    }
+    row.maybe("rise_domain", soak.heat_domain.as_ref());
+    let ends = [
+        (soak.rise_60s, ["rise_c_per_min_60s", "rise_c_per_min_60s_lo", "rise_c_per_min_60s_hi"]),
+        (soak.rise_5min, ["rise_c_per_min_5min", "rise_c_per_min_5min_lo", "rise_c_per_min_5min_hi"]),
+    ];
+    for (rise, [value, lo, hi]) in ends {
+        row.number(value, rise.map(|r| r.value)).number(lo, rise.map(|r| r.lo)).number(hi, rise.map(|r| r.hi));
+    }
+    row.number("latency_temp_rho", soak.latency_temp.map(|a| a.rho)).number("latency_temp_ms_per_c", soak.latency_temp.map(|a| a.slope));
+    row.number("soak_minute_1_tok_s", soak.minute_1_tok_s).number("soak_minute_30_tok_s", soak.minute_30_tok_s);
+    let [first, thirtieth] = ranks.get(id).copied().unwrap_or_default();
+    row.maybe("soak_minute_1_rank", first).maybe("soak_minute_30_rank", thirtieth);
+    let absent: Vec<String> = soak.absent.iter().map(|(figure, why)| format!("{figure}={why}")).collect();
+    row.set("soak_absent", absent.join(";"));
+}
+
+/// The place of each cell among those that differ from it in the backend alone, by throughput, in the first and in the thirtieth minute.
+pub type Ranks = BTreeMap<String, [Option<usize>; 2]>;
+
+/// Ranks of all soaked cells; classes never mix, nor do models, quantisations and lengths.
+pub fn ranks(plan: &Plan, manifest: &Manifest, recorded: &Recorded) -> Ranks {
+    let mut groups: BTreeMap<String, Vec<(&str, [Option<f64>; 2])>> = BTreeMap::new();
+    for planned in &plan.cells {
+        let Some((_, soak)) = of(recorded, &planned.id) else { continue };
+        let (cell, class) = (&planned.cell, manifest.cells.get(&planned.id).map(|facts| facts.device_class));
+        let group =
+            format!("{class:?} {} {} {} {}", cell.model.name, cell.quant, cell.workload.prompt_tokens(), cell.workload.gen_tokens());
+        groups.entry(group).or_default().push((&planned.id, [soak.minute_1_tok_s, soak.minute_30_tok_s]));
+    }
+    let mut ranks = Ranks::new();
+    for group in groups.values().filter(|g| g.len() > 1) {
+        for (id, rates) in group {
+            let rank = |minute: usize| {
+                let own = rates[minute]?;
+                Some(1 + group.iter().filter(|(_, other)| other[minute].is_some_and(|rate| rate > own)).count())
+            };
+            ranks.insert((*id).to_owned(), [rank(0), rank(1)]);
+        }
+    }
+    ranks
+}
+
+/// The rows of an agent's windows.csv (`t_ns,source,name,min,max,mean,n,unit`), their time in ms since `start_ns`.
+pub fn telemetry_windows(path: &Path, start_ns: u64, mut with: impl FnMut(f64, [&str; 7])) {
+    let Ok(mut reader) = csv::ReaderBuilder::new().flexible(true).from_path(path) else { return };
+    for line in reader.records().filter_map(Result::ok) {
+        let fields: Vec<&str> = line.iter().collect();
+        if let [t, rest @ ..] = fields.as_slice()
+            && let (Ok(t), Ok(rest)) = (t.parse::<u64>(), <[&str; 7]>::try_from(rest))
+        {
+            with((t as f64 - start_ns as f64) / 1e6, rest);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The soaks of a session: after everything else, one launch a cell, one after the other. What a killed bench had left running is adopted.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::PathBuf,
+    time::Duration,
+};
+
+use bench_agent::spec::Trip;
+use bench_backend_api::{Launch, Pass};
+
+use super::{RunError, Session, block::Begin};
+use crate::{
+    device::{Adopted, Device},
+    results::{folder::launch_dir, launches::Recorded},
+    run::{
+        artifacts::ReadyCell,
+        events::Event,
+        launch::{Launched, work_name},
+        repetition::Progress,
+        soak,
+    },
+};
+
+/// What a killed bench left of the soaks that were in flight, by place in the plan.
+pub(super) type Left = BTreeMap<usize, Adopted>;
+
+impl<D: Device> Session<'_, D> {
+    /// Whether a soak of this cell is still to be done.
+    pub(super) fn soaks(&self, place: usize, done: &BTreeSet<(usize, Pass, u32)>) -> bool {
+        self.setup.plan.soaked().contains(&place) && !done.contains(&(place, Pass::Soak, 0)) && !self.unsoakable.contains_key(&place)
+    }
+
+    /// Cells whose soak an earlier segment could not begin: it would not begin now.
+    pub(super) fn unsoaked(&self, before: &Recorded) -> BTreeMap<usize, String> {
+        if self.setup.retry_failed {
+            return BTreeMap::new();
+        }
+        let place = |id: &str| self.setup.plan.cells.iter().position(|c| c.id == id);
+        before.unsoaked.iter().filter_map(|(cell, why)| Some((place(cell)?, why.clone()))).collect()
+    }
+
+    fn soak_dir(&self, place: usize) -> PathBuf {
+        let setup = self.setup;
+        launch_dir(&setup.folder.path, &setup.device.facts().name, &setup.plan.cells[place].id, Pass::Soak, 0)
+    }
+
+    /// Waits for the soaks that a killed bench has left running, and takes what is there of them: hours of evidence are not thrown away.
+    pub(super) async fn adopt(&self, before: &Recorded) -> Result<Left, RunError> {
+        let mut left = Left::new();
+        for place in self.setup.plan.soaked() {
+            let dir = self.soak_dir(place);
+            if !before.unfinished.contains(&dir) {
+                continue;
+            }
+            let planned = &self.setup.plan.cells[place];
+            let work = work_name(&self.setup.folder.id(), &planned.cell, Pass::Soak, 0);
+            let text = format!("{}: a soak that an earlier bench began is waited for and adopted", planned.id);
+            self.recorder.console.emit(&Event::Warning { text });
+            if let Some(adopted) = self.setup.device.adopt(&work, &dir, self.setup.cancel.clone()).await.map_err(RunError::Device)? {
+                left.insert(place, adopted);
+            }
+        }
+        Ok(left)
+    }
+
+    /// Every soak that is not done. `false` when the session ends here.
+    pub(super) async fn soak(
+        &mut self,
+        ready: &BTreeMap<usize, ReadyCell>,
+        progress: &BTreeMap<usize, Progress>,
+        done: &BTreeSet<(usize, Pass, u32)>,
+        mut left: Left,
+    ) -> Result<(), RunError> {
+        let plan = self.setup.plan;
+        let Some(asked) = &plan.soak else { return Ok(()) };
+        for place in plan.soaked() {
+            let Some(cell) = ready.get(&place).filter(|_| self.soaks(place, done)) else { continue };
+            let id = plan.cells[place].id.clone();
+            let adopted = left.remove(&place);
+            let refused = if progress.get(&place).is_some_and(|p| p.stop == Some("failed")) {
+                Some("its measurement failed".to_owned())
+            } else if adopted.is_some() {
+                None
+            } else {
+                self.soakable(place, cell).err()
+            };
+            if let Some(reason) = refused {
+                self.recorder.say(&Event::SoakSkipped { cell: id, reason });
+                continue;
+            }
+            if adopted.is_none() && !self.pause(Duration::from_millis(asked.cool_down_ms)).await {
+                return self.interrupt();
+            }
+            let block = plan.measure.repetitions_max;
+            let begin = if adopted.is_some() { Begin::Go(self.plain()) } else { self.settle(block).await? };
+            let start = match begin {
+                Begin::Go(start) => start,
+                Begin::Skip(start) => {
+                    let reason = format!("the device was not as [settle] asks: {}", start.lacks.join("; "));
+                    self.recorder.say(&Event::SoakSkipped { cell: id, reason });
+                    continue;
+                }
+                Begin::Stop if self.lost.is_some() || self.aborted.is_some() => return Ok(()),
+                Begin::Stop => return self.interrupt(),
+            };
+            match self.launch(cell, place, (Pass::Soak, 0, block), &start, adopted).await? {
+                None => return self.interrupt(),
+                Some(Launched { record, lost: true }) => {
+                    self.gone(&record);
+                    return Ok(());
+                }
+                Some(_) => {}
+            }
+            self.recorder.check()?;
+            if *self.setup.cancel.borrow() {
+                return self.interrupt();
+            }
+        }
+        Ok(())
+    }
+
+    fn interrupt(&mut self) -> Result<(), RunError> {
+        self.interrupted = true;
+        self.recorder.say(&Event::Interrupted { by: "the user".to_owned() });
+        Ok(())
+    }
+
+    /// Waits; `false` when the user wants to stop.
+    async fn pause(&self, time: Duration) -> bool {
+        let mut cancel = self.setup.cancel.clone();
+        tokio::select! {
+            () = tokio::time::sleep(time) => !*self.setup.cancel.borrow(),
+            Ok(_) = cancel.wait_for(|stop| *stop) => false,
+        }
+    }
+
+    /// Why a cell can't be soaked, before it is tried.
+    fn soakable(&self, place: usize, cell: &ReadyCell) -> Result<(), String> {
+        let planned = &self.setup.plan.cells[place];
+        let Some(backend) = self.backend(&planned.cell.backend) else { return Err("there is no such backend".to_owned()) };
+        let launch = Launch {
+            cell: &planned.cell,
+            pass: Pass::Soak,
+            prompts: &cell.prompts.ids,
+            texts: &cell.prompts.texts,
+            artifact: &cell.artifact,
+            installed: self.setup.installed,
+            device: self.setup.device.facts(),
+        };
+        let mut files = backend.stage(&launch).map_err(|f| f.message)?;
+        soak::prolong(&mut files, 1)?;
+        self.trip().map(|_| ())
+    }
+
+    /// The zones that end a soak, by the names that the launches before it have sampled.
+    pub(super) fn trip(&self) -> Result<Vec<Trip>, String> {
+        let Some(asked) = self.setup.plan.soak.as_ref().filter(|s| !s.trip.is_empty()) else { return Ok(Vec::new()) };
+        let soc = self.setup.device.facts().soc.as_deref().unwrap_or_default();
+        let names = self.zones();
+        soak::limits(&asked.trip, soc, names.iter().map(String::as_str))
+    }
+
+    /// Names of the zones that were sampled in this run.
+    fn zones(&self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        for planned in &self.setup.plan.cells {
+            for launch in 0..self.setup.plan.measure.repetitions_max {
+                let dir = launch_dir(&self.setup.folder.path, &self.setup.device.facts().name, &planned.id, Pass::Measure, launch);
+                let Ok(text) = fs::read_to_string(dir.join("telemetry.csv")) else { continue };
+                let thermal = text.lines().filter_map(|l| l.split(',').skip(1).take(2).collect::<Vec<_>>().try_into().ok());
+                names.extend(thermal.filter(|[source, _]: &[&str; 2]| *source == "thermal").map(|[_, name]| name.to_owned()));
+                if !names.is_empty() {
+                    return names;
+                }
+            }
+        }
+        names
+    }
+}
