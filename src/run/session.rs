@@ -547,7 +547,7 @@ impl<D: Device> Session<'_, D> {
             cable,
             start,
             task_profile: pins::task_profile(&setup.plan.pins),
-            soak: asked.map(|soak| Asked { soak, trip: &trip, soc, warmup }),
+            soak: asked.map(|soak| Asked { soak, trip: &trip, soc, warmup, power: setup.plan.power.as_ref() }),
         };
         let dir = launch_dir(run, &setup.device.facts().name, &cell, pass, number);
         let work = work_name(&setup.folder.id(), &planned.cell, pass, number);
