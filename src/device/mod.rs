@@ -99,15 +99,6 @@ pub enum Content<'a> {
     Bytes(&'a [u8]),
 }
 
-/// What is there of a launch that an earlier bench began.
-#[derive(Debug)]
-pub struct Adopted {
-    /// Its work folder.
-    pub work: String,
-    /// The agent's evidence; `None` where it left none.
-    pub done: Option<Done>,
-}
-
 /// A run during which the device may be out of reach on purpose.
 #[derive(Debug, Clone, Copy)]
 pub struct Away<'a> {
@@ -115,6 +106,15 @@ pub struct Away<'a> {
     pub started: &'a Notify,
     /// How long the device may be gone.
     pub absence: Duration,
+}
+
+/// What is there of a launch that an earlier bench began.
+#[derive(Debug)]
+pub struct Adopted {
+    /// Its work folder.
+    pub work: String,
+    /// The agent's evidence; `None` where it left none.
+    pub done: Option<Done>,
 }
 
 /// A file that is put into a work folder.

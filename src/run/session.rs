@@ -531,10 +531,9 @@ impl<D: Device> Session<'_, D> {
         let long = asked.map_or(0, |s| s.duration_ms);
         let timeout = Duration::from_millis(setup.plan.measure.timeout_ms.saturating_add(long));
         let say = |event: &Event| self.recorder.say(event);
-        // A soak takes longer than the launches before it.
-        let took = self.took.get(&place).filter(|_| pass != Pass::Soak);
         // Rule R17: what keeps a device awake without its cable (screen, doze) is pinned by [pin], for the whole run.
-        let cable = Cable::of(setup.device, setup.plan.power.as_ref(), took, timeout, &say);
+        let took = self.took.get(&place).filter(|_| pass == Pass::Measure);
+        let cable = Cable::of(setup.device, setup.plan.power.as_ref(), (took, Duration::from_millis(long)), timeout, &say);
         let request = Request {
             backend,
             launch,
@@ -548,7 +547,7 @@ impl<D: Device> Session<'_, D> {
             cable,
             start,
             task_profile: pins::task_profile(&setup.plan.pins),
-            soak: asked.map(|soak| Asked { soak, trip: &trip, soc, warmup }),
+            soak: asked.map(|soak| Asked { soak, trip: &trip, soc, warmup, power: setup.plan.power.as_ref() }),
         };
         let dir = launch_dir(run, &setup.device.facts().name, &cell, pass, number);
         let work = work_name(&setup.folder.id(), &planned.cell, pass, number);
