@@ -63,6 +63,8 @@ fn what_could_not_be_put_back_stays_to_be() {
     let (ok, _, said) = sh(&keep.put_back());
     assert!(!ok && said.contains("could not put back one of ") && !said.contains("two"), "{said}");
     assert_eq!(fs::read_to_string(&two).unwrap(), "old", "one that fails does not keep the others");
+    let (ok, _, said) = sh(&keep.write(&[was(kind("one", true), &one, "new")]));
+    assert!(!ok && said.contains("not put back yet"), "what is there now is not the device's own: {said}");
     // Once it is as it was, nothing is to be done, whether it can be set or not.
     fs::write(&one, "old").unwrap();
     assert!(sh(&keep.put_back()).0 && !dir.path().join("pins").exists());
