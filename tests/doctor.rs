@@ -228,6 +228,11 @@ async fn a_phone_in_trouble() {
     says(&well, "selinux", "ok: Enforcing");
     says(&well, "agent", "bench-agent");
     says(&well, "runtime", "ok: QAIRT 2.37.0.250724");
+    // The phone's nodes as tests/device/phone.sh makes them.
+    says(&well, "telemetry", "50 zones, 7 of them fast");
+    says(&well, "telemetry", "thermal-cpufreq-7 max 4, cdsp_sw_hvx max 3");
+    says(&well, "telemetry", "battery (Battery), usb (USB)");
+    says(&well, "telemetry", "note: power          absent    ENOENT");
     assert_eq!(of(&well, "heat"), ["ok: Android does nothing against heat"]);
     assert!(of(&well, "battery")[0].starts_with("ok: 8"), "{:?}", of(&well, "battery"));
 

@@ -304,6 +304,24 @@ fn after_a_crash_of_the_host_the_next_contact_ends_what_is_left() {
     assert_eq!(lab.left_running(), "");
     assert!(journal(&lab.folder()).iter().any(|e| e["event"] == "warning" && e["text"].as_str().unwrap().contains("earlier bench")));
     assert_eq!(statuses(&lab.folder()), ["ok"]);
+    // Four seconds are enough for every source that the phone has, Android's thermal service among them, whose process is none of the runner's
+    // and does not outlive its agent.
+    let samples = table(&lab.folder(), "telemetry.csv");
+    for (source, name) in [
+        ("thermal", "nsphvx-0"),
+        ("cooling", "cdsp_sw_hvx"),
+        ("cpufreq", "policy7_cap"),
+        ("gpu", "busy_pct"),
+        ("ddr", "LLCC"),
+        ("battery", "battery/voltage_now"),
+        ("psi", "cpu_some"),
+        ("thermalservice", "status"),
+    ] {
+        assert!(samples.iter().any(|s| s["source"] == source && s["name"] == name), "no {source} {name}");
+    }
+    let processes = samples.iter().filter(|s| s["source"] == "process" && s["name"] == "processes");
+    assert!(processes.clone().count() > 10 && processes.clone().all(|s| s["value"] == "1"), "the runner is one process");
+    wait_until("the watcher's end", || !lab.adb_shell("cat /proc/[0-9]*/cmdline 2>/dev/null").contains("watch-thermalservice"));
 }
 
 #[test]

@@ -164,7 +164,7 @@ impl Lane {
         }
     }
 
-    /// One reader that got stuck and came back, at the lane's period. What it reads while it is stuck has no time and is no row.
+    /// One reader that got stuck and came back, at the lane's period. What took longer than that to read has no time and is no row.
     fn alone(&self, slot: &Slot, stop: &PipeReader) {
         let mut rows = Rows::default();
         let mut due = clock::monotonic_ns();
@@ -176,7 +176,7 @@ impl Lane {
             let t_ns = clock::monotonic_ns();
             rows.begin(t_ns);
             slot.reader.lock().unwrap_or_else(PoisonError::into_inner).sample(&mut rows);
-            if clock::monotonic_ns() - t_ns < STUCK_NS {
+            if clock::monotonic_ns() - t_ns < STUCK_NS.max(self.period_ns) {
                 self.append(rows.text(), t_ns);
             }
         }

@@ -19,6 +19,8 @@ use nix::sys::resource::{UsageWho, getrusage};
 pub const PROGRAM: &str = "/system/bin/dumpsys";
 /// What is said where there is no such program.
 pub const NONE: &str = "no dumpsys: not Android";
+/// What is said where there is one, and the watcher of it did not start.
+pub const UNWATCHED: &str = "the process that asks it did not start";
 /// The word of the command line by which the agent becomes a watcher.
 pub const WORD: &str = "watch-thermalservice";
 const PERIOD: Duration = Duration::from_secs(5);
@@ -85,7 +87,9 @@ impl Watcher {
 
 /// The first generation: starts the second and leaves it to init.
 pub fn detach() -> io::Result<()> {
+    // Not in a folder that somebody may want to remove.
     Command::new(std::env::current_exe()?)
+        .current_dir("/")
         .arg(WORD)
         .stdin(Stdio::inherit())
         .stdout(Stdio::inherit())

@@ -337,7 +337,7 @@ fn finish(args: &Args, folder: &Folder, console: &Console, result: Result<Outcom
         };
         return Err(Failed { code, message }.into());
     }
-    Ok(if outcome.failed + outcome.unverified > 0 { Code::Failed } else { Code::Done })
+    Ok(if outcome.failed + outcome.unverified + outcome.soaks_failed > 0 { Code::Failed } else { Code::Done })
 }
 
 /// A new run folder with its plan.

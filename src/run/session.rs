@@ -77,6 +77,8 @@ pub struct Outcome {
     pub skipped: usize,
     /// Cells contradicted.
     pub unverified: usize,
+    /// Soaks that ended early or whose answers were wrong.
+    pub soaks_failed: usize,
     /// Backends that can't run here, with the remedy.
     pub unavailable: Vec<String>,
     /// The user stopped it.
@@ -224,6 +226,7 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
         failed: count(Status::Failed),
         skipped: count(Status::Skipped),
         unverified: count(Status::Unverified),
+        soaks_failed: recorded.launches.iter().filter(|(_, r)| r.pass == Pass::Soak && r.status != Status::Ok).count(),
         unavailable: session.unavailable,
         interrupted: session.interrupted,
         lost: session.lost,

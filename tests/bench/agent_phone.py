@@ -2,7 +2,8 @@
 
 CPU: `agent_cpu_s` over the wall time; the thermal service's watcher and the `dumpsys` that it runs every five seconds count, and stand apart too,
 since the test phone's is a shell script. Period: the mean distance of a row to the next one of the same name against what it should be. What
-a phone's drivers take for a reading is not in it: the test phone's nodes are files."""
+a phone's drivers take for a reading is not in it: the test phone's nodes are files. They are rewritten while they are read: a reading in between finds
+nothing and is no row, which shows as a gap of a single name."""
 
 import csv
 import json

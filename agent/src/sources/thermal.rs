@@ -89,14 +89,8 @@ mod tests {
 
     use super::*;
     use crate::done::SourceState;
-    use crate::sources::{Pace, Rows};
-
-    fn rows_of(opened: &mut Opened) -> String {
-        let mut rows = Rows::default();
-        rows.begin(1);
-        opened.readers.iter_mut().for_each(|r| r.sample(&mut rows));
-        String::from_utf8_lossy(rows.text()).into_owned()
-    }
+    use crate::sources::Pace;
+    use crate::sources::tests::{rows_of, tree};
 
     #[test]
     fn which_zones_are_temperatures_and_which_the_npu() {
@@ -136,6 +130,37 @@ mod tests {
         assert_eq!(opened.readers.iter().map(|r| r.pace()).collect::<Vec<_>>(), [Pace::Fast, Pace::Slow, Pace::Slow, Pace::Slow]);
         assert_eq!(rows_of(&mut opened), "1,thermal,nsphvx0,51.2,C\n1,thermal,cpuss0,45.6,C\n1,thermal,cpuss0#2,46,C\n");
         fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn nodes_that_misbehave_cost_their_own_rows_only() {
+        let zone = |n: u32, kind: &str, temp: &str| {
+            [(format!("thermal_zone{n}/type"), format!("{kind}\n")), (format!("thermal_zone{n}/temp"), temp.to_owned())]
+        };
+        let files: Vec<_> = [
+            zone(0, "cpuss-0", "45600\n"),
+            zone(1, "gpuss-0", "44000\n"),
+            zone(2, "skin-msm-therm", "36000\n"),
+            zone(3, "ddr", "on fire\n"),
+            zone(4, "video", "41000\n"),
+        ]
+        .concat();
+        let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let root = tree("thermal-bad", &files);
+        // Opening a pipe that nobody writes into never returns.
+        fs::create_dir_all(root.join("thermal_zone5")).unwrap();
+        fs::write(root.join("thermal_zone5/type"), "mdmss-0\n").unwrap();
+        nix::unistd::mkfifo(&root.join("thermal_zone5/temp"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let mut opened = open(root.path(), "/nonexistent");
+        assert_eq!(opened.detail.as_deref(), Some("4 zones, 0 of them fast; 1 without an answer in 500 ms: thermal/mdmss-0"));
+
+        // In the middle of a run: one gives nothing, one 0, one 4 GB, and one a value that no zone has but for one sample. That one stands as
+        // it was read: what to make of it is decided where there is more to see than one number.
+        fs::write(root.join("thermal_zone0/temp"), "").unwrap();
+        fs::write(root.join("thermal_zone1/temp"), "0\n").unwrap();
+        fs::File::options().write(true).open(root.join("thermal_zone2/temp")).unwrap().set_len(4 << 30).unwrap();
+        fs::write(root.join("thermal_zone4/temp"), "140000\n").unwrap();
+        assert_eq!(rows_of(&mut opened), "1,thermal,video,140,C\n");
     }
 
     #[test]

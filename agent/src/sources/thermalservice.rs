@@ -34,6 +34,7 @@ pub fn ask() -> Opened {
 /// Listens to the watcher, if there is one.
 pub fn listen(watcher: Option<Watcher>) -> (Opened, Option<Arc<Heard>>) {
     match watcher {
+        None if std::path::Path::new(watcher::PROGRAM).exists() => (missing(watcher::UNWATCHED), None),
         None => (missing(watcher::NONE), None),
         Some(Watcher { lines, heard }) => {
             let reader = Watched { lines, heard: Arc::clone(&heard), rest: Vec::new() };

@@ -96,14 +96,9 @@ pub fn phone(cache: &Cache, target: &Target) -> Vec<Finding> {
 pub async fn sources(cache: &Cache, target: &Target) -> Option<Observed> {
     let agent = agent_for(cache, &target.facts).ok()?;
     match &target.device {
-        Some(device) => Some(match device.try_lock().await {
-            Ok(false) => Err("a bench is measuring on it: not asked".to_owned()),
+        Some(device) => Some(match device.sources(&agent).await {
+            Ok(reports) => reports.ok_or_else(|| "a bench is measuring on it: not asked".to_owned()),
             Err(e) => Err(e.to_string()),
-            Ok(true) => {
-                let reports = device.sources(&agent).await;
-                device.unlock().await;
-                reports.map_err(|e| e.to_string())
-            }
         }),
         None if target.facts.remote => None,
         None => Some(tokio::task::spawn_blocking(move || read::sources(&agent)).await.unwrap_or_else(|e| Err(e.to_string()))),

@@ -214,17 +214,30 @@ impl Adb {
         self.store.clean(&self.remote, &[]).await
     }
 
-    /// What of its telemetry this device lets its user see: `bench-agent probe`, with the agent sent if it is not there yet. For whoever holds the
-    /// lock.
+    /// What of its telemetry this device lets its user see: `bench-agent probe`, by an agent that is sent for it and removed again. `None` while
+    /// another bench measures on it: that would be disturbed.
     ///
     /// # Errors
-    /// The device is lost, or the agent does not run on it or prints something else.
-    pub async fn sources(&self, agent: &Path) -> Result<Vec<SourceReport>, AdbError> {
+    /// The device is lost or has no room, or the agent does not run on it or prints something else.
+    pub async fn sources(&self, agent: &Path) -> Result<Option<Vec<SourceReport>>, AdbError> {
         let during = "listing the telemetry sources";
-        let agent = StoreFile { host: agent.to_owned(), executable: true };
-        let agent = self.store.put(&self.remote, &agent, &|_, _, _| ()).await?;
-        let said = self.remote.sh(during, &format!("{} probe", quote(&agent))).await?;
-        serde_json::from_str(&said).map_err(|e| AdbError::Protocol { during: during.to_owned(), what: e.to_string() })
+        // Without a work root nobody measures, and none is made for this.
+        if self.remote.stat(&self.options.root).await?.is_some() && !self.try_lock().await? {
+            return Ok(None);
+        }
+        let folder = format!("{}-probe-{}", self.options.root, std::process::id());
+        let program = format!("{folder}/bench-agent");
+        let said = async {
+            self.remote.sh(during, &format!("mkdir -p -- {}", quote(&folder))).await?;
+            self.remote.push(agent, &program, 0o755, &|_, _| ()).await?;
+            self.remote.sh(during, &format!("{} probe", quote(&program))).await
+        };
+        let said = said.await;
+        let gone = self.remote.sh(during, &format!("rm -rf -- {}", quote(&folder))).await;
+        self.unlock().await;
+        let said = said?;
+        gone?;
+        serde_json::from_str(&said).map(Some).map_err(|e| AdbError::Protocol { during: during.to_owned(), what: e.to_string() })
     }
 
     /// The work root on the device.
