@@ -38,7 +38,7 @@ fn sh(script: &str) -> (bool, String, String) {
 #[test]
 fn everything_is_put_back_and_said() {
     let dir = tempfile::tempdir().unwrap();
-    let keep = Keep { root: dir.path().join("it's a root").display().to_string(), limit: Duration::from_secs(600) };
+    let keep = Keep { root: dir.path().join("it's a root").display().to_string(), limit: Duration::from_mins(10) };
     let (one, two) = (dir.path().join("one"), dir.path().join("t'wo"));
     fs::write(&one, "3000$0").unwrap();
     let states = [was(kind("one", false), &one, "3000$0"), was(kind("two", false), &two, "null")];
@@ -55,7 +55,7 @@ fn everything_is_put_back_and_said() {
 #[test]
 fn what_could_not_be_put_back_stays_to_be() {
     let dir = tempfile::tempdir().unwrap();
-    let keep = Keep { root: dir.path().display().to_string(), limit: Duration::from_secs(600) };
+    let keep = Keep { root: dir.path().display().to_string(), limit: Duration::from_mins(10) };
     let (one, two) = (dir.path().join("one"), dir.path().join("two"));
     assert!(sh(&keep.write(&[was(kind("one", true), &one, "old"), was(kind("two", false), &two, "old")])).0);
     fs::write(&one, "new").unwrap();

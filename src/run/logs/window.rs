@@ -46,9 +46,10 @@ impl Start {
 pub fn command(window: &Window) -> String {
     let Window { seconds, start } = window;
     let (by_boot, by_wall) = match start {
-        Some(Start { boot_s, wall_s }) => {
-            (format!("[ -z \"$up\" ] || [ \"$up\" -lt {boot_s} ] || s=$((now - up + {boot_s} - 2))"), format!("[ \"$s\" -le {wall_s} ] || s={wall_s}"))
-        }
+        Some(Start { boot_s, wall_s }) => (
+            format!("[ -z \"$up\" ] || [ \"$up\" -lt {boot_s} ] || s=$((now - up + {boot_s} - 2))"),
+            format!("[ \"$s\" -le {wall_s} ] || s={wall_s}"),
+        ),
         None => ("true".to_owned(), "true".to_owned()),
     };
     // What hangs is ended on the device too, some time after this side has given up.
