@@ -222,7 +222,7 @@ pub struct PutBack {
 }
 
 /// How long putting back may take: a `settings` of Android's takes a second on a slow phone.
-const PUT_BACK: Duration = Duration::from_secs(60);
+const PUT_BACK: Duration = Duration::from_mins(1);
 
 /// How long one round of readings may take: a phone's zones alone take a fifth of a second, a slow service some seconds.
 const SENSE: Duration = Duration::from_secs(20);
