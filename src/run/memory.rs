@@ -120,7 +120,7 @@ pub fn memory<'a>(parsed: &Parsed, steps: impl Iterator<Item = &'a Done> + Clone
         m.absent.extend(
             FIGURES.iter().filter(|name| !name.starts_with("pss") && **name != "mem_available_min_mb").map(|name| (*name, why.to_owned())),
         );
-        readings(&mut m, steps, trace);
+        readings(&mut m, &steps, trace);
         return m;
     };
     let memories = || steps.clone().filter_map(|done| done.memory.as_ref());
@@ -148,7 +148,7 @@ pub fn memory<'a>(parsed: &Parsed, steps: impl Iterator<Item = &'a Done> + Clone
         }
         Err(why) => m.put("mem_growth_mb_per_h", Err(why)),
     }
-    readings(&mut m, steps, trace);
+    readings(&mut m, &steps, trace);
     m
 }
 
@@ -158,7 +158,7 @@ fn method(peak: &Footprint) -> String {
 }
 
 /// What needs no split of RSS.
-fn readings<'a>(m: &mut Memory, steps: impl Iterator<Item = &'a Done> + Clone, trace: &Trace) {
+fn readings<'a>(m: &mut Memory, steps: &(impl Iterator<Item = &'a Done> + Clone), trace: &Trace) {
     for (name, at) in [("pss_load_mb", "load_end"), ("pss_end_mb", "end")] {
         let kb = steps.clone().flat_map(|done| &done.pss).find(|sample| sample.at == at).map(|sample| sample.kb);
         m.put(name, kb.map(mb).ok_or_else(|| format!("no PSS at the program's event {at}")));
