@@ -104,7 +104,7 @@ fn held(series: &[(u64, f64)], t_ns: u64) -> f64 {
 }
 
 /// The memory figures of a launch.
-pub fn memory<'a>(parsed: &Parsed, steps: impl Iterator<Item = &'a Done> + Clone, trace: &Trace, warmup: u32) -> Memory {
+pub fn memory<'a>(parsed: &Parsed, steps: &(impl Iterator<Item = &'a Done> + Clone), trace: &Trace, warmup: u32) -> Memory {
     let mut m = Memory::default();
     let largest = steps.clone().filter_map(|done| done.memory.as_ref()).max_by_key(|memory| memory.peak.total_kb());
     let with_dmabuf = largest.is_some_and(|memory| memory.peak.dmabuf_kb.is_some());
@@ -120,7 +120,7 @@ pub fn memory<'a>(parsed: &Parsed, steps: impl Iterator<Item = &'a Done> + Clone
         m.absent.extend(
             FIGURES.iter().filter(|name| !name.starts_with("pss") && **name != "mem_available_min_mb").map(|name| (*name, why.to_owned())),
         );
-        readings(&mut m, &steps, trace);
+        readings(&mut m, steps, trace);
         return m;
     };
     let memories = || steps.clone().filter_map(|done| done.memory.as_ref());
@@ -148,7 +148,7 @@ pub fn memory<'a>(parsed: &Parsed, steps: impl Iterator<Item = &'a Done> + Clone
         }
         Err(why) => m.put("mem_growth_mb_per_h", Err(why)),
     }
-    readings(&mut m, &steps, trace);
+    readings(&mut m, steps, trace);
     m
 }
 
