@@ -328,7 +328,7 @@ fn the_real_engines_run_in_the_phone() {
 
 /// Numbers of the stand-ins, in us: a prefill graph of 32 tokens, a decode graph; a token of the prompt, a token of the answer. Long enough for the
 /// agent to see the libraries of each process (at 0.4 and 1 s).
-const NUMBERS: &str = r#"{"average_us": {"prefill": 6400, "decode": 1250}, "prefill_us": 150, "decode_us": 50000, "init_us": 800000, "inference_ms": 4.0, "sleep_s": 0.5}"#;
+const NUMBERS: &str = r#"{"average_us": {"prefill": 6400, "decode": 1250}, "prefill_us": 150, "decode_us": 50000, "init_us": 800000, "inference_ms": 4.0, "sleep_s": 0.5, "yields": 2}"#;
 
 #[test]
 fn the_vendors_tools_run_in_the_phone() {
@@ -404,6 +404,17 @@ fn the_vendors_tools_run_in_the_phone() {
     let hexagon = lab.machine == "aarch64";
     for (vote, there) in [("shared_buffer=true", hexagon), ("rpc_polling_time_us=9999", hexagon), ("rpc_control_latency_us=100", true)] {
         assert_eq!(qnn["votes"].contains(vote), there, "{vote}: {}", qnn["votes"]);
+    }
+    let npu = ["npu_duty_method", "npu_util_pct", "yields", "hvx_threads", "contended"];
+    if hexagon {
+        // The stand-in viewer: 80 us less than a graph's time on the accelerator, 3 us less for the call, 40 us for FastRPC: 6320 and 1170 of 6397 and
+        // 1247 us. 20 executions of two graphs gave way twice each.
+        near(qnn, "npu_duty_pct", 100.0 * 7490.0 / 7644.0, 1e-5);
+        near(qnn, "rpc_share", 80.0 / 7644.0, 1e-5);
+        assert_eq!(npu.map(|column| qnn[column].as_str()), ["derived:qnn-profile", "", "80", "4", "yields"]);
+    } else {
+        assert_eq!(npu.map(|column| qnn[column].as_str()), [""; 5], "an emulator is no NPU");
+        assert!(qnn["absent"].contains("npu_duty_pct=emulated") && qnn["absent"].contains("yields=emulated"), "{}", qnn["absent"]);
     }
     assert_eq!(of(&rows, "llm_bench")["perf_profile"], "n/a");
     // The stand-in writes into its profile what it read of the vote.

@@ -34,7 +34,9 @@ fn of_the_moment(column: &str) -> bool {
     let base = column.split("_lo").next().unwrap_or(column);
     let of = |m: &str| base == m || [format!("{m}_hi"), format!("{m}_mad"), format!("{m}_n")].iter().any(|c| c == column);
     // The stand-in's time stamps are fixed, so that even TTFT and rates are the same; what the kernel says is not.
-    ["run", "segment", "t_ms", "wall_ms"].contains(&column) || ["peak_mem_mb", "vm_hwm_mb", "cpu_s"].iter().chain(&MEMORY).any(|m| of(m))
+    ["run", "segment", "t_ms", "wall_ms"].contains(&column)
+        || ["peak_mem_mb", "vm_hwm_mb", "cpu_s"].iter().any(|m| of(m))
+        || MEMORY.iter().any(|m| column.starts_with(m))
 }
 
 /// Memory as the kernel says it: of the moment, and also whether there was a moment to read it.

@@ -43,8 +43,8 @@ pub enum NoGrowth {
 impl fmt::Display for NoGrowth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Short(s) => write!(f, "{s:.0} s after loading; {SHORTEST_S:.0} s are needed"),
-            Self::Few(n) => write!(f, "{n} readings after loading; {FEWEST} are needed"),
+            Self::Short(s) => write!(f, "{s:.0} s of measured queries, {SHORTEST_S:.0} s are needed"),
+            Self::Few(n) => write!(f, "{n} readings during measured queries, {FEWEST} are needed"),
             Self::Steps => write!(f, "memory moved in few large steps, which have no slope with an interval"),
         }
     }
@@ -204,6 +204,6 @@ mod tests {
         assert_eq!(growth(&[]), Err(NoGrowth::Few(0)));
         assert_eq!(growth(&trace(59.0, 1, |t, _| t)), Err(NoGrowth::Short(59.0)));
         assert_eq!(growth(&[(0.0, 1.0), (61.0, 2.0)]), Err(NoGrowth::Few(2)));
-        assert_eq!(NoGrowth::Short(59.0).to_string(), "59 s after loading; 60 s are needed");
+        assert_eq!(NoGrowth::Short(59.0).to_string(), "59 s of measured queries, 60 s are needed");
     }
 }

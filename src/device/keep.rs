@@ -45,13 +45,10 @@ impl Was {
         }
     }
 
-    /// The test that it is back, where the device tells.
+    /// The test that it is back, where the device tells; a reset may leave a default of the device's instead of nothing.
     fn check(&self) -> Option<String> {
-        let read = self.kind.read.as_ref()?;
-        let value = self.value.as_ref()?;
-        let now = command(read, "", &self.instance);
-        // A reset may leave a default of the device's instead of nothing.
-        Some(if self.unset() { "true".to_owned() } else { format!("[ \"$({now} 2>/dev/null)\" = {} ]", quote(value)) })
+        let (read, value) = (self.kind.read.as_ref()?, self.value.as_ref().filter(|_| !self.unset())?);
+        Some(format!("[ \"$({} 2>/dev/null)\" = {} ]", command(read, "", &self.instance), quote(value)))
     }
 
     /// In words.
@@ -71,9 +68,11 @@ pub fn command(script: &str, value: &str, instance: &str) -> String {
 fn restore(was: &[Was]) -> String {
     let mut script = String::from("e=0\n");
     for state in was.iter().rev() {
-        let test = state.check().map_or_else(String::new, |check| format!(" && {check}"));
         let words = quote(&format!("could not put back {}", state.words()));
-        let _ = writeln!(script, "{} </dev/null >/dev/null 2>&1{test} || {{ echo {words}; e=1; }}", state.restore());
+        let set = format!("{} </dev/null >/dev/null 2>&1", state.restore());
+        // What could never be changed is as it was, although it can't be set.
+        let done = state.check().map_or_else(|| set.clone(), |check| format!("{check} || {{ {set}; {check}; }}"));
+        let _ = writeln!(script, "{done} || {{ echo {words}; e=1; }}");
     }
     script + "exit $e\n"
 }
@@ -119,7 +118,7 @@ impl Keep {
         let looks = (self.limit.as_secs() / step).max(1);
         let week = 7 * 24 * 3600 / step;
         let script = format!(
-            "{ALIVE}\ncd {folder} || exit 1\nset -- $(cat /proc/$$/stat); GUARD=$$; export GUARD\nt=$(cat /proc/$$/stat); t=${{t##*) }}; set -- $t\n\
+            "{ALIVE}\ncd {folder} || exit 1\nGUARD=$$\nt=$(cat /proc/$$/stat); t=${{t##*) }}; set -- $t\n\
              echo \"$GUARD ${{20}}\" > guard.pid\nn=0 quiet=0 last=\n\
              while [ $n -lt {week} ] && [ $quiet -lt {looks} ]; do\n\
              sleep {step}; n=$((n+1)); quiet=$((quiet+1))\n[ -e restore.sh ] || exit 0\n\

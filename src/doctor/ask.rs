@@ -36,6 +36,8 @@ pub struct Asked {
     pub staged_bytes: Option<u64>,
     /// Folders of the work root, or above it, in which this user can't make a file, with the device's words.
     pub unwritable: Vec<String>,
+    /// What a bench has changed on the device and not put back yet.
+    pub pinned: Option<String>,
     /// Refusals on the way to the compute DSP, in the log that the device still has.
     pub refusals: Vec<Refusal>,
 }
@@ -48,7 +50,8 @@ pub async fn ask(remote: &Remote, root: &str) -> Result<Asked, AdbError> {
          for d in \"${{d:-/}}\" \"$r/store\" \"$r/work\"; do [ -d \"$d\" ] || continue\n\
          t=\"$d/.bench-doctor.$$\"; x=$( (: > \"$t\") 2>&1) && rm -f -- \"$t\" || echo \"unwritable=$d: $x\"; done\n\
          echo \"online=$(cat /sys/devices/system/cpu/online 2>/dev/null)\"\n\
-         echo \"staged=$(du -sk {root}/store 2>/dev/null)\"\necho '{LOG}'\n{}",
+         echo \"staged=$(du -sk {root}/store 2>/dev/null)\"\n\
+         echo \"pinned=$(head -c 500 {root}/pins/what.txt 2>/dev/null)\"\necho '{LOG}'\n{}",
         logs::command(&logs::Window { seconds: 86_400, start: None }),
         root = quote(root)
     );
@@ -65,6 +68,7 @@ pub fn read(text: &str) -> Asked {
         online: value("online").map(processors).unwrap_or_default(),
         staged_bytes: kib.and_then(|k| k.checked_mul(1024)),
         unwritable: small.lines().filter_map(|line| Some(printable(line.strip_prefix("unwritable=")?))).take(MOST).collect(),
+        pinned: value("pinned").map(printable).filter(|what| !what.trim().is_empty()),
         refusals: refusals(log),
     }
 }
@@ -104,11 +108,12 @@ mod tests {
         let denied = r#"1748850000.123  1000  1200  1200 W auditd: type=1400 audit(0.0:471631): avc:  denied  { read } for  name="adsprpc-smd-secure" dev="tmpfs" scontext=u:r:shell:s0 tclass=chr_file permissive=0"#;
         let harmless = r#"1748850001.000  1000  1200  1200 W auditd: type=1400 audit(0.0:9): avc: denied { read } for name="stat" dev="proc" tclass=file permissive=0"#;
         let text = format!(
-            "unwritable=/data/bench/store: sh: can't create: Permission denied\nonline=0-5,7\nstaged=2048\t/data/local/tmp/bench/store\n{LOG}\n{harmless}\n{denied}\n{denied}\n"
+            "unwritable=/data/bench/store: sh: can't create: Permission denied\nonline=0-5,7\nstaged=2048\t/data/local/tmp/bench/store\npinned=stay-on to 0\n{LOG}\n{harmless}\n{denied}\n{denied}\n"
         );
         let asked = read(&text);
         assert_eq!((asked.online, asked.staged_bytes), (vec![0, 1, 2, 3, 4, 5, 7], Some(2048 * 1024)));
         assert_eq!(asked.unwritable, ["/data/bench/store: sh: can't create: Permission denied"]);
+        assert_eq!(asked.pinned.as_deref(), Some("stay-on to 0"));
         assert_eq!(asked.refusals.len(), 1, "the same refusal is told once: {:?}", asked.refusals);
         assert!(asked.refusals[0].line.contains("adsprpc-smd-secure") && asked.refusals[0].hint.contains("SELinux refused"));
     }
@@ -116,7 +121,7 @@ mod tests {
     #[test]
     fn garbage_is_no_answer() {
         assert_eq!(read(""), Asked::default());
-        assert_eq!(read("online=x-\nstaged=18446744073709551615 /x\n"), Asked::default());
+        assert_eq!(read("online=x-\nstaged=18446744073709551615 /x\npinned=\n"), Asked::default());
         assert_eq!(processors("0-4294967295"), Vec::<u32>::new());
         assert_eq!(processors("3,1-2"), [3, 1, 2]);
     }

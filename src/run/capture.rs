@@ -23,7 +23,7 @@ const GRACE: Duration = Duration::from_secs(3);
 pub const EVENTS: &str = "events.jsonl";
 
 /// Where a device that is another machine has its tools: Android's folders, then those of a board's Linux.
-const REMOTE_PATH: &str = "/system/bin:/vendor/bin:/usr/bin:/bin";
+pub const REMOTE_PATH: &str = "/system/bin:/vendor/bin:/usr/bin:/bin";
 
 /// Exact command line of an invocation.
 pub fn argv(invocation: &Invocation, installed: &Installed, work: &str) -> Vec<String> {
@@ -156,6 +156,23 @@ pub fn program(argv: &[String]) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_profile_is_taken_before_the_program_and_the_program_is_still_found() {
+        let argv = ["./tool", "it's", "", "-c"].map(str::to_owned).to_vec();
+        let device = crate::device::phone_facts(0, 0);
+        let wrapped = profiled("MaxPerformance", &device, argv.clone());
+        assert_eq!((program(&wrapped), program(&argv), program(&[])), ("./tool", "./tool", ""));
+        // This machine has no such tool: the words are kept, and the program runs with its own arguments all the same.
+        let dir = tempfile::tempdir().unwrap();
+        let mut here = profiled("MaxPerformance", &device, ["printf", "%s|", "it's", "", "-c"].map(str::to_owned).to_vec());
+        "/bin/sh".clone_into(&mut here[0]);
+        let ran = std::process::Command::new(&here[0]).args(&here[1..]).current_dir(dir.path()).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&ran.stdout), "it's||-c|");
+        let said = fs::read_to_string(dir.path().join(TASK_PROFILE)).unwrap();
+        assert!(said.contains("settaskprofile") && !said.contains("successfully"), "{said}");
+    }
 
     #[test]
     fn only_an_output_that_has_more_than_is_kept_was_cut() {

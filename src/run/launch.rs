@@ -18,6 +18,7 @@ use super::{
     events::Status,
     logs::{self, Window},
     originals::Originals,
+    power::{self, Cable},
     settle,
     soak::{self, Asked},
 };
@@ -70,6 +71,17 @@ pub struct Request<'a> {
     pub task_profile: Option<&'a str>,
     /// It goes on for long.
     pub soak: Option<Asked<'a>>,
+    /// The cable, where it is taken away while a step runs.
+    pub cable: Option<Cable<'a>>,
+}
+
+/// How long each step of a launch took, by name.
+pub type StepTimes = BTreeMap<String, Duration>;
+
+/// How long the steps of a launch took, for the next launch of the cell.
+pub fn step_times(record: &Record) -> StepTimes {
+    let took = |s: &StepRecord| s.done.as_ref().map(|d| (s.name.clone(), Duration::from_nanos(d.end_ns.saturating_sub(d.start_ns))));
+    record.steps.iter().filter_map(took).collect()
 }
 
 /// A launch that was recorded.
@@ -377,7 +389,7 @@ async fn steps<D: Device>(
             }
             None => spec,
         };
-        let done = device.run(&spec, cancel.clone()).await;
+        let done = power::run(device, &spec, &step.name, cancel.clone(), request.cable).await;
         records.push(StepRecord { name: step.name.clone(), argv, done: done.as_ref().ok().cloned() });
         // First of all: an agent that is told to stop before it is up leaves no evidence, and nobody failed.
         if *cancel.borrow() && (request.soak.is_none() || done.is_err()) {

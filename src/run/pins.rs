@@ -92,11 +92,7 @@ pub async fn hold<D: Device>(device: &D, wanted: &[Pin], warn: &(dyn Fn(String) 
             pins.set(device, state).await?;
         }
     }
-    for pin in pins.pinned.iter().filter(|p| p.refused.is_some()) {
-        let place = if pin.instance.is_empty() { String::new() } else { format!(" of {}", pin.instance) };
-        let why = pin.refused.as_deref().unwrap_or_default();
-        warn(format!("{}{place} is not pinned to {}: {why}; the rows say so", pin.name, pin.asked));
-    }
+    pins.complain(warn);
     Ok(pins)
 }
 
@@ -117,6 +113,21 @@ async fn instances<D: Device>(device: &D, kind: &PinKind) -> Result<Vec<Option<S
 }
 
 impl Pins {
+    /// Says what was refused, once for all instances of a pin.
+    fn complain(&self, warn: &(dyn Fn(String) + Sync)) {
+        let refused = || self.pinned.iter().filter(|p| p.refused.is_some());
+        for (i, pin) in refused().enumerate().filter(|(i, p)| !refused().take(*i).any(|before| before.name == p.name)) {
+            let others = refused().skip(i + 1).filter(|p| p.name == pin.name).count();
+            let place = match (pin.instance.as_str(), others) {
+                ("", _) => String::new(),
+                (instance, 0) => format!(" of {instance}"),
+                (instance, n) => format!(" of {instance} and {n} others"),
+            };
+            let why = pin.refused.as_deref().unwrap_or_default();
+            warn(format!("{}{place} is not pinned to {}: {why}; the rows say so", pin.name, pin.asked));
+        }
+    }
+
     /// How things are, onto the device and before anything is changed; then the guard.
     async fn write_down<D: Device>(&mut self, device: &D, was: &[Was]) -> Result<(), DeviceError> {
         let Some(keep) = device.keep() else {

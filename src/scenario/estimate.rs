@@ -47,7 +47,7 @@ impl Default for Assumptions {
 pub struct Estimate {
     /// If all goes well. With `until-ci`, cells are taken to end half way between their fewest and most launches.
     pub expected: Duration,
-    /// If every launch of the longest plan hits its time-out and grace, its steps together. A budget ends it after the block, or the
+    /// If every launch of the longest plan hits its time-out and grace, its steps together, and no wait before a block ends sooner. A budget ends it after the block, or the
     /// profiling launch, in which it is spent; every `--resume` has the whole budget again.
     pub worst: Duration,
     /// Launches of the longest plan.
@@ -75,7 +75,10 @@ pub fn estimate(plan: &Plan, backends: &[&dyn Backend], assume: &Assumptions) ->
     let block = if m.order == Order::Interleaved { cells } else { max };
     let budget = m.budget_ms.map_or(f64::INFINITY, |b| b as f64 / 1e3);
     let expected = (seconds_of(&runnable) * likely + seconds_of(&profiled) * assume.profile_factor).min(budget);
-    let worst = (launches * longest_launch).min(budget + block * longest_launch);
+    // A device that is never ready is waited for before each block, for the whole time-out.
+    let settle = plan.settle.as_ref().map_or(0.0, |s| s.timeout_ms as f64 / 1e3);
+    let blocks = if m.order == Order::Interleaved { max } else { cells };
+    let worst = (launches * longest_launch + blocks * settle).min(budget + settle + block * longest_launch);
     // The budget is the measurement's: a soak has a duration of its own, after the time that its load may take.
     let soaks = plan.soaked().len();
     let ms = plan.soak.as_ref().map_or(0, |s| s.duration_ms + s.cool_down_ms);

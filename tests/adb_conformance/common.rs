@@ -24,12 +24,11 @@ pub async fn open(lab: &Lab) -> Adb {
     Adb::open(lab.server.clone(), &lab.phone.address, options).await.expect("the phone answers")
 }
 
-/// What runs on the phone besides adbd, by its command line.
+/// What runs on the phone besides adbd, by its command line. Not through `tr`, which this toybox does not have.
 pub async fn processes(remote: &Remote) -> Vec<String> {
-    let script =
-        "for p in /proc/[0-9]*; do c=$(tr '\\0' ' ' < $p/cmdline) && [ -n \"$c\" ] && echo \"${p#/proc/} $c\"; done 2>/dev/null; true";
+    let script = "for p in /proc/[0-9]*; do c=$(xargs -0 < $p/cmdline) && [ -n \"$c\" ] && echo \"${p#/proc/} $c\"; done 2>/dev/null; true";
     let said = remote.sh("processes", script).await.expect("ps");
-    let ours = |l: &&str| !l.starts_with("1 ") && !l.contains("adbd") && !l.contains("for p in /proc") && !l.contains("tr \\0");
+    let ours = |l: &&str| !l.starts_with("1 ") && !l.contains("adbd") && !l.contains("for p in /proc") && !l.contains("xargs -0");
     said.lines().filter(ours).map(str::to_owned).collect()
 }
 

@@ -5,10 +5,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bench::device::adb::{AdbError, sync::Over};
+use bench::device::{
+    Device,
+    adb::{AdbError, sync::Over},
+};
 
 use crate::{
-    common::long,
+    common::{long, open},
     harness::{Lab, PATIENCE, expect_lost},
 };
 
@@ -90,4 +93,26 @@ async fn a_daemon_that_hangs_is_found_out_by_our_own_limits() {
     println!("the server still says {state}");
     lab.phone.tell("cont");
     lab.ready().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn between_launches_the_users_patience_counts_and_can_be_called_off() {
+    let Some(mut lab) = Lab::start().await else { return };
+    let device = open(&lab).await;
+    // Longer than the half minute that was once the most, shorter than the 40 s that are asked for here.
+    lab.phone.tell("down");
+    let folder = tokio::spawn(async move { (device.work_folder("w").await.is_ok(), device) });
+    tokio::time::sleep(Duration::from_secs(33)).await;
+    lab.phone.tell("up");
+    let (made, device) = folder.await.unwrap();
+    assert!(made, "it came back in time");
+    lab.phone.tell("down");
+    let (stop, cancel) = tokio::sync::watch::channel(false);
+    device.heed(cancel);
+    let folder = tokio::spawn(async move { device.work_folder("w").await.is_err() });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(!folder.is_finished(), "a lost device is waited for");
+    stop.send(true).unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(30), folder).await;
+    assert!(ended.expect("nobody waits any more").unwrap());
 }

@@ -89,6 +89,7 @@ full() {
 }
 free() { ! mountpoint -q "$data" || mount -o remount,size=50% "$data"; }
 
+: > "$dir/truth.csv"
 soc_start
 boot
 echo "ready $address"
@@ -121,6 +122,8 @@ while :; do
         logd-hangs) touch "$root/data/misc/logd/hangs" ;;
         # shellcheck disable=SC2086
         "temp "*) soc_temp ${command#temp } ;;
+        # shellcheck disable=SC2086
+        "throttle "*) soc_throttle ${command#throttle } ;;
         "battery "*) soc_set_battery ${command#battery } ;;
         *) echo "unknown command $command"; continue ;;
     esac

@@ -11,6 +11,10 @@
 #   skin     32 C     +5 C         60 s    thermal status: light from 40 C, moderate from 44 C, severe from 48 C
 #   battery  31 C     +2 C         120 s   5000 mAh; 350 mA at rest, 1500 mA more for each core
 #
+# A lowered frequency also makes less heat, in proportion. `throttle` lets another group decide, with other limits and another way of heating;
+# then the NPU's cooling device works too. What really happened is written, a line a step, to truth.csv beside the phone's folders, where
+# nothing in the phone can see it: seconds of CLOCK_MONOTONIC (to 10 ms), temperatures in m degC, the prime core's highest frequency in kHz, the step.
+#
 # A step costs a millisecond or two and runs about once a second; files are written only when their value has changed.
 
 declare -A REST=([cpu]=35000 [nsp]=34000 [gpu]=34000 [skin]=32000 [battery]=31000)
@@ -19,6 +23,7 @@ declare -A CONSTANT=([cpu]=6000 [nsp]=8000 [gpu]=10000 [skin]=60000 [battery]=12
 declare -A HEAT WRITTEN ZONES MIN MAX
 CAPACITY=5000000 # uAh
 STEPS=(3302400 2956800 2611200 2265600 1920000)
+LIMIT=(cpu 95000 90000)
 soc_load=0 soc_npu=0 soc_cap=0 soc_charge=$((CAPACITY * 83 / 100)) soc_battery=Discharging soc_all= soc_all_npu= soc_us=
 
 soc_start() {
@@ -71,11 +76,12 @@ soc_step() {
     soc_all=$all soc_all_npu=$npu
     for group in "${!REST[@]}"; do
         [ "$group" = nsp ] && load=$soc_npu || load=$soc_load
+        load=$((load * (STEPS[soc_cap] / 100) / (STEPS[0] / 100)))
         # One step of the exponential; all the way when the step is longer than the constant.
         ((HEAT[$group] += (REST[$group] + ADDS[$group] * load / 1000 - HEAT[$group]) * (dt < CONSTANT[$group] ? dt : CONSTANT[$group]) / CONSTANT[$group]))
     done
-    [ ${HEAT[cpu]} -le 95000 ] || [ $soc_cap -ge 4 ] || ((soc_cap++))
-    [ ${HEAT[cpu]} -ge 90000 ] || [ $soc_cap -le 0 ] || ((soc_cap--))
+    [ ${HEAT[${LIMIT[0]}]} -le ${LIMIT[1]} ] || [ $soc_cap -ge 4 ] || ((soc_cap++))
+    [ ${HEAT[${LIMIT[0]}]} -ge ${LIMIT[2]} ] || [ $soc_cap -le 0 ] || ((soc_cap--))
     case $soc_battery in
         Discharging) ((soc_charge -= (350 + 3 * soc_load / 2) * dt / 3600)) ;;
         Charging) ((soc_charge += 2000 * dt / 3600)) ;;
@@ -89,7 +95,7 @@ put() {
 }
 
 soc_show() {
-    local group tenths zone i max f current
+    local group tenths zone i max f current now
     for group in "${!REST[@]}"; do
         tenths=$((HEAT[$group] / 100)) i=0
         [ "${WRITTEN[$group]-}" = $tenths ] && continue
@@ -105,6 +111,9 @@ soc_show() {
         put devices/system/cpu/cpufreq/policy$i/scaling_cur_freq $((soc_load < 1000 ? f : max))
         put class/thermal/cooling_device$i/cur_state $soc_cap
     done
+    [ "${LIMIT[0]}" != nsp ] || put class/thermal/cooling_device8/cur_state $((soc_cap < 3 ? soc_cap : 3))
+    read -r now _ < /proc/uptime
+    echo "$now,${HEAT[cpu]},${HEAT[nsp]},${HEAT[skin]},${HEAT[battery]},$((MAX[7] < STEPS[soc_cap] ? MAX[7] : STEPS[soc_cap])),$soc_cap" >> "$dir/truth.csv"
     put devices/system/cpu/bus_dcvs/DDR/cur_freq $((soc_load < 200 ? 547000 : soc_load < 800 ? 2092000 : 4224000))
     put class/kgsl/kgsl-3d0/temp ${HEAT[gpu]}
     case $soc_battery in Discharging) current=$((-(350 + 3 * soc_load / 2) * 1000)) ;; Charging) current=2000000 ;; *) current=0 ;; esac
@@ -120,6 +129,14 @@ soc_show() {
 soc_temp() {
     local group
     for group in "${!REST[@]}"; do [ $# -gt 1 ] && [ "$1" != "$group" ] || HEAT[$group]=$((${!#} * 1000)); done
+    soc_show
+}
+
+# soc_throttle GROUP ABOVE BELOW [ADDS CONSTANT]: the frequency falls step by step above that temperature (C) of the group and comes back below
+# the other; a core adds so many C to it, with that time constant (s).
+soc_throttle() {
+    LIMIT=("$1" $(($2 * 1000)) $(($3 * 1000)))
+    [ $# -lt 5 ] || ADDS[$1]=$(($4 * 1000)) CONSTANT[$1]=$(($5 * 1000))
     soc_show
 }
 

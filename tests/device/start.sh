@@ -15,6 +15,7 @@
 #   clock SECONDS   its wall clock jumps: it is ahead of this machine's by so much (`date +%s`, logcat)
 #   logd-hangs   logcat prints nothing and does not end
 #   temp [cpu|nsp|gpu|skin|battery] C   it, or everything, has C degrees and goes on from there (soc.sh)
+#   throttle GROUP ABOVE BELOW [ADDS CONSTANT]   above this temperature of the group it is slowed down step by step, below that one no more (soc.sh)
 #   battery PERCENT [Charging|Discharging|Full]
 # At the end of standard input the phone vanishes with all its processes: nothing is left behind when a test dies.
 set -euo pipefail

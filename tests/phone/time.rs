@@ -18,20 +18,37 @@ fn signal(name: &str, pids: &[&str]) {
     assert!(Command::new("kill").arg(name).args(pids).status().unwrap().success());
 }
 
+/// What happens to the phone while the computer sleeps.
+#[derive(Clone, Copy, PartialEq)]
+enum Meanwhile {
+    Nothing,
+    /// Its link is cut and restored.
+    Unplugged,
+    /// It was gone before, so that bench was waiting for it already, and comes back.
+    Gone,
+}
+
 /// The computer sleeps while a launch runs on the phone, and the launch ends meanwhile.
-fn a_suspended_host(unplugged: bool) {
+fn a_suspended_host(meanwhile: Meanwhile) {
     let Some(mut lab) = Lab::start() else { return };
     let scenario = lab.scenario(&["ok"], 2, 1500);
     let child = lab.spawn(&scenario);
     let (bench, server) = (child.id().to_string(), server(&lab));
     lab.wait_for_launch(1);
+    if meanwhile == Meanwhile::Gone {
+        lab.phone.tell("down");
+        // It asks four times a second and more.
+        thread::sleep(Duration::from_secs(3));
+    }
     signal("-STOP", &[&bench, &server]);
-    if unplugged {
+    if meanwhile == Meanwhile::Unplugged {
         lab.phone.tell("unplug");
     }
     thread::sleep(SLEEP);
-    if unplugged {
-        lab.phone.tell("plug");
+    match meanwhile {
+        Meanwhile::Nothing => {}
+        Meanwhile::Unplugged => lab.phone.tell("plug"),
+        Meanwhile::Gone => lab.phone.tell("up"),
     }
     signal("-CONT", &[&server, &bench]);
     finish(child).expect(0);
@@ -48,12 +65,17 @@ fn a_suspended_host(unplugged: bool) {
 
 #[test]
 fn a_computer_that_sleeps_picks_its_run_up() {
-    a_suspended_host(false);
+    a_suspended_host(Meanwhile::Nothing);
 }
 
 #[test]
 fn a_computer_that_sleeps_and_loses_its_cable_picks_its_run_up() {
-    a_suspended_host(true);
+    a_suspended_host(Meanwhile::Unplugged);
+}
+
+#[test]
+fn a_computer_that_sleeps_while_it_waits_for_the_phone_has_not_waited() {
+    a_suspended_host(Meanwhile::Gone);
 }
 
 fn warnings(folder: &Path) -> Vec<String> {

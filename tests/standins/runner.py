@@ -5,6 +5,8 @@ behind the real start, so that a test can compute every token and every metric b
 
     load 0.7 ms; first token 5 ms after the prompt; then one token every 1 ms; 0.5 ms between queries.
 
+A soak repeats the list; its variants are `late-wrong` (other tokens from 1.5 s on), `late-crash` (a crash at 2.5 s) and `deaf` (no soak).
+
 An event is written once its moment has passed, so that all of them lie within the life of the process.
 --pace sleeps that many milliseconds a query, so that there is time for an interruption; it changes nothing in the output."""
 
@@ -95,8 +97,22 @@ line("load_end", t, unit="npu" if variant == "wrong-unit" else "cpu")
 queries = job["queries"]
 if variant == "fewer-queries":
     queries = queries[:-1]
-for q in queries:
+
+
+def asked():
+    """The queries of the job, in a soak again and again with rising numbers."""
+    yield from queries
+    begun, place = now, len(queries)
+    while variant != "deaf" and time.monotonic_ns() < begun + job.get("soak_ms", 0) * 1_000_000:
+        yield {**queries[place % len(queries)], "query": place}
+        place += 1
+
+
+for q in asked():
     number, prompt, count = q["query"], q["ids"], q["gen_tokens"]
+    if variant == "late-crash" and t > now + 2_500_000 * US:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    off = 1 if variant == "late-wrong" and t > now + 1_500_000 * US else 0
     if variant == "other-queries":
         number += 5
     if variant in ("fewer-tokens", "early-eos"):
@@ -114,7 +130,7 @@ for q in queries:
         if variant == "backwards" and i == count - 1:
             t = start + FIRST
         place = i + 1 if variant == "wrong-i" and i == count - 1 else i
-        text = {"query": number, "i": place, "id": token(prompt, i)}
+        text = {"query": number, "i": place, "id": token(prompt, i) + off}
         if variant == "half-line" and q is queries[-1] and i == count - 1:
             os.write(out, json.dumps({"v": 1, "event": "token", "t_ns": t, **text}).encode()[:-9])
             sys.exit(0)

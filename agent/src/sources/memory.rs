@@ -55,7 +55,7 @@ impl Resident {
             let split = status.anon_kb.map(|anon| [anon, status.shmem_kb, status.file_kb]);
             self.split = match (self.split, split) {
                 (None, split) if self.rss_kb == 0 => split,
-                (Some([a, b, c]), Some([d, e, f])) => Some([a + d, b + e, c + f]),
+                (Some(sum), Some(more)) => Some([sum[0] + more[0], sum[1] + more[1], sum[2] + more[2]]),
                 _ => None,
             };
         }
@@ -268,7 +268,9 @@ impl AtPhases {
             if kgsl::is_here() {
                 memory.gpu(kgsl::read(kgsl::ROOT.as_ref(), &pids));
             }
-            events.iter().for_each(|event| memory.point(event));
+            for event in events {
+                memory.point(event);
+            }
         }
         if events.contains(&"load_end") {
             memory.loaded.store(true, Ordering::Relaxed);

@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::Command, thread};
 use super::*;
 use crate::device::pins::Values;
 
-/// A state that is a file, of which `stubborn` ones can't be changed.
+/// A state that is a file, of which `stubborn` ones can't be set.
 fn kind(name: &str, stubborn: bool) -> &'static PinKind {
     Box::leak(Box::new(PinKind {
         name: name.to_owned(),
@@ -63,7 +63,7 @@ fn what_could_not_be_put_back_stays_to_be() {
     let (ok, _, said) = sh(&keep.put_back());
     assert!(!ok && said.contains("could not put back one of ") && !said.contains("two"), "{said}");
     assert_eq!(fs::read_to_string(&two).unwrap(), "old", "one that fails does not keep the others");
-    // Once it can be, it is.
+    // Once it is as it was, nothing is to be done, whether it can be set or not.
     fs::write(&one, "old").unwrap();
     assert!(sh(&keep.put_back()).0 && !dir.path().join("pins").exists());
 }

@@ -72,6 +72,7 @@ pub static CHECKS: &[Check<Phone>] = &[
     Check { id: "clocks", why: "a cap or a saving governor is measured instead of the chip", of: clocks },
     Check { id: "battery-saver", why: "it lowers clocks and stops what runs in the background", of: saver },
     Check { id: "screen", why: "with the screen off an unplugged phone suspends, and the CPU may get another cpuset", of: screen },
+    Check { id: "pins", why: "what a killed bench has set would be measured as the device's own state", of: pins },
     Check { id: "radios", why: "radios wake the CPU in the middle of a measurement", of: radios },
 ];
 
@@ -296,6 +297,16 @@ fn screen(phone: &Phone) -> Vec<Said> {
         }
         _ => vec![Said::ok("stays on long enough")],
     }
+}
+
+fn pins(phone: &Phone) -> Vec<Said> {
+    vec![match &phone.asked.pinned {
+        None => Said::ok("nothing that a bench has changed is left to be put back"),
+        Some(what) => Said::warning(
+            format!("a bench has changed the device and not put it back yet: {what}"),
+            "wait if one is measuring; else `bench devices clean` puts it back now, and the next run or a guard on the device does",
+        ),
+    }]
 }
 
 fn radios(phone: &Phone) -> Vec<Said> {

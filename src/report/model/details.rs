@@ -1,5 +1,6 @@
 //! The tables under a comparison: what was compared (unfolded), every metric and the runtime's own figures (folded).
 
+use super::device;
 use super::figures::{DASH, median, number, whole};
 use super::groups::{Group, artifact_short, listed, workload};
 use super::view::Grid;
@@ -39,14 +40,17 @@ pub fn details(group: &Group) -> Vec<Grid> {
     if cells.is_empty() {
         return Vec::new();
     }
-    vec![artifacts(&cells), running(&cells), metrics(group, &cells), reported(group, &cells)]
+    let mut all = vec![artifacts(&cells), running(&cells)];
+    all.extend(device::tables(group, &cells));
+    all.extend([metrics(group, &cells), reported(group, &cells)]);
+    all
 }
 
-fn name(group: &Group, cell: &Cell) -> String {
+pub fn name(group: &Group, cell: &Cell) -> String {
     format!("{} · {}", workload((cell.prompt, cell.generate)), group.label(cell))
 }
 
-fn field(cell: &Cell, column: &str) -> String {
+pub fn field(cell: &Cell, column: &str) -> String {
     match (column, cell.number(column)) {
         ("group", Some(0.0)) if cell.number("weight_bits").is_some_and(|bits| bits < 16.0) => "per channel".to_owned(),
         ("group", Some(0.0)) => DASH.to_owned(),
@@ -57,7 +61,7 @@ fn field(cell: &Cell, column: &str) -> String {
 }
 
 /// Rows that are equal become one, in whose first column all names stand.
-fn merged(rows: Vec<(String, Vec<String>)>) -> Vec<Vec<String>> {
+pub fn merged(rows: Vec<(String, Vec<String>)>) -> Vec<Vec<String>> {
     let mut found: Vec<(Vec<String>, Vec<String>)> = Vec::new();
     for (name, values) in rows {
         match found.iter_mut().find(|(_, known)| *known == values) {
@@ -101,11 +105,12 @@ fn running(cells: &[&Cell]) -> Grid {
 }
 
 fn metrics(group: &Group, cells: &[&Cell]) -> Grid {
+    let used: Vec<_> = METRICS.iter().filter(|metric| cells.iter().any(|cell| cell.metrics.contains_key(metric.name))).collect();
     let mut columns = vec!["Cell".to_owned()];
-    columns.extend(METRICS.iter().map(|metric| metric.name.to_owned()));
+    columns.extend(used.iter().map(|metric| metric.name.to_owned()));
     let rows = cells.iter().map(|cell| {
         let mut row = vec![name(group, cell)];
-        row.extend(METRICS.iter().map(|metric| match cell.metrics.get(metric.name) {
+        row.extend(used.iter().map(|metric| match cell.metrics.get(metric.name) {
             None => DASH.to_owned(),
             Some(estimate) => {
                 let mad = estimate.mad.map_or_else(String::new, |mad| format!(", MAD {}", number(mad)));

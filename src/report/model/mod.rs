@@ -3,6 +3,7 @@
 mod cells;
 mod charts;
 mod details;
+mod device;
 mod failures;
 mod figures;
 mod groups;

@@ -42,13 +42,14 @@ impl Start {
 
 /// A script for the device's shell that says its clocks, then prints logcat of the window, by the device's own clock, which may differ from this
 /// machine's; then the kernel's log where it may be read. A device without logcat prints an empty part; nothing of it fails. Of a clock
-/// that was set forward the lines before are printed too.
+/// that was set forward the lines before are printed too. After a reboot the time since boot tells nothing.
 pub fn command(window: &Window) -> String {
     let Window { seconds, start } = window;
     let (by_boot, by_wall) = match start {
-        Some(Start { boot_s, wall_s }) => {
-            (format!("[ -z \"$up\" ] || s=$((now - up + {boot_s} - 2))"), format!("[ \"$s\" -le {wall_s} ] || s={wall_s}"))
-        }
+        Some(Start { boot_s, wall_s }) => (
+            format!("[ -z \"$up\" ] || [ \"$up\" -lt {boot_s} ] || s=$((now - up + {boot_s} - 2))"),
+            format!("[ \"$s\" -le {wall_s} ] || s={wall_s}"),
+        ),
         None => ("true".to_owned(), "true".to_owned()),
     };
     // What hangs is ended on the device too, some time after this side has given up.
@@ -67,6 +68,10 @@ pub fn jump(text: &str, start: Start) -> Option<i64> {
     let said = text.lines().next()?.strip_prefix(CLOCK)?;
     let mut numbers = said.split_whitespace().map(|n| n.parse::<i64>().ok());
     let (now, up) = (numbers.next()??, numbers.next()??);
+    // A device that was restarted has not jumped.
+    if up < start.boot_s {
+        return None;
+    }
     let jumped = now.checked_sub(up)?.checked_sub(start.wall_s.checked_sub(start.boot_s)?)?;
     (jumped.abs() > SLACK_S).then_some(jumped)
 }
@@ -84,6 +89,7 @@ mod tests {
         assert_eq!(at(1_800_000_062, 5_060), None, "whole seconds, and a clock that is trimmed");
         assert_eq!(at(1_800_000_060 - 86_400, 5_060), Some(-86_400));
         assert_eq!(at(1_800_000_060 + 31_536_000, 5_060), Some(31_536_000));
+        assert_eq!(at(1_800_000_060, 20), None, "it was restarted");
         for odd in ["", "no clock", CLOCK, "--------- clock 1800000060 ", "--------- clock x 1", "--------- clock 9223372036854775807 -9"] {
             assert_eq!(jump(odd, START), None, "{odd:?}");
         }
@@ -114,6 +120,8 @@ mod tests {
         // A day back.
         assert_eq!(since(window, 1_800_000_060 - 86_400, "5060.00 1.0\n"), (1_800_000_000 - 86_400 - 2).to_string() + ".000");
         assert_eq!(since(Window { start: None, ..window }, 1_800_000_060, "5060.00 1.0\n"), "1800000030.000");
+        // Restarted 20 s ago.
+        assert_eq!(since(window, 1_800_000_060, "20.00 1.0\n"), "1800000000.000");
         // Without the time since boot the computer's count has to do.
         assert_eq!(since(window, 1_800_000_010, ""), "1799999980.000");
     }

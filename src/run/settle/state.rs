@@ -40,7 +40,7 @@ timeout 3 dumpsys battery 2>/dev/null | sed -n 's/^ *\(level\|status\|temperatur
 timeout 3 dumpsys media.camera 2>/dev/null | sed -n '/Active Camera Clients:/,/Allowed user IDs:/s/^/camera=/p'
 ls -l /proc/[0-9]*/fd 2>/dev/null | while read -r l; do case $l in
   /proc/*:) p=${l#/proc/}; p=${p%%/*};;
-  *'-> /dev/fastrpc-cdsp'*|*'-> /dev/adsprpc'*) echo "dsp=$p $(tr '\0' ' ' 2>/dev/null < /proc/$p/cmdline)";;
+  *'-> /dev/fastrpc-cdsp'*|*'-> /dev/adsprpc'*) echo "dsp=$p $(xargs -0 2>/dev/null < /proc/$p/cmdline)";;
 esac; done
 echo "uid=$(id -u)"
 ls /sys/kernel/debug/adsprpc 2>/dev/null | sed 's/^/adsprpc=/'

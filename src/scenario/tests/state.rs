@@ -1,7 +1,7 @@
 //! `[settle]`, `[environment]` and `[pin]`.
 
 use super::*;
-use crate::scenario::{Band, Environment, Pin, Policy, Settle};
+use crate::scenario::{Assumptions, Band, Environment, Pin, Policy, Settle, estimate};
 
 fn with_sections(sections: &str) -> String {
     format!("{GOOD}{sections}\n")
@@ -96,4 +96,15 @@ fn pins_in_the_devices_words() {
     assert_eq!(only(&on_a_phone("[pin]\nstay-on = \"perhaps\"")), "16:11 `perhaps` is no value of `stay-on` / write \"on\" or \"off\"");
     let here = only(&with_sections("[pin]\ngovernor = \"performance\""));
     assert!(here.starts_with("16:1 `governor` can't be pinned on this computer / "), "{here}");
+}
+
+#[test]
+fn the_longest_wait_is_in_the_plan() {
+    let worst = |text: &str| {
+        let scenario = check(text).expect("good");
+        let plan = scenario.plan(&BACKENDS, &crate::device::local_facts(57, 75));
+        estimate(&plan, &BACKENDS, &Assumptions::default()).worst.as_secs()
+    };
+    // Three blocks of one launch a cell, each with a wait of ten minutes at most.
+    assert_eq!(worst(&with_sections("[settle]\ntimeout = \"10m\"")) - worst(GOOD), 3 * 600);
 }

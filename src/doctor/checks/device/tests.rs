@@ -85,7 +85,7 @@ fn a_good_phone_is_good_and_every_check_says_so() {
 fn each_trouble_is_one_finding() {
     use Severity::{Error, Note, Warning};
     type Change = fn(&mut Phone);
-    let troubles: [(Change, (&str, Severity)); 18] = [
+    let troubles: [(Change, (&str, Severity)); 19] = [
         (|p| p.agent = Err("no bench-agent".to_owned()), ("agent", Error)),
         (|p| p.runners[0].1 = false, ("runners", Warning)),
         (|p| p.facts.android = Some("14".to_owned()), ("android", Warning)),
@@ -101,6 +101,7 @@ fn each_trouble_is_one_finding() {
         (|p| p.facts.cpu[0].governor = Some("powersave".to_owned()), ("clocks", Warning)),
         (|p| p.facts.battery_saver = Some(true), ("battery-saver", Warning)),
         (|p| p.facts.screen.stay_on_while_plugged_in = Some(0), ("screen", Warning)),
+        (|p| p.asked.pinned = Some("stay-on to 0".to_owned()), ("pins", Warning)),
         (|p| p.facts.airplane = Some(false), ("radios", Note)),
         (|p| p.device.class = DeviceClass::Emulator, ("class", Note)),
         (|p| p.chip.no_llm = Some("2 MB of VTCM".to_owned()), ("chip", Warning)),

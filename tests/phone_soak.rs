@@ -1,0 +1,219 @@
+//! Soaks on the test phone: its simulated chip is heated by the real load, throttles, and knows what it did. Every figure is compared with that.
+
+#[path = "device/harness.rs"]
+mod harness;
+mod support;
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+};
+
+use harness::{Adbd, Phone};
+use support::{GENERATED, Row, Scenario, bench, finish, number, only_run, run, table, wait_until};
+
+struct Lab {
+    phone: Phone,
+    adb: Adbd,
+    dir: tempfile::TempDir,
+}
+
+impl Lab {
+    fn start() -> Option<Self> {
+        harness::possible().then(|| {
+            let lab = Self { phone: Phone::start(), adb: Adbd::start(), dir: tempfile::tempdir().unwrap() };
+            let libexec = lab.path("libexec/x86_64-unknown-linux-musl");
+            fs::create_dir_all(&libexec).unwrap();
+            fs::copy(harness::agent(), libexec.join("bench-agent")).unwrap();
+            fs::copy(support::root().join("tests/standins/throttled.py"), lab.path("throttled.py")).unwrap();
+            lab
+        })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// A scenario of one cell on this phone's "NPU".
+    fn scenario(&self, soak: &str) -> PathBuf {
+        let command = ["python3", "./throttled.py"].map(str::to_owned).to_vec();
+        let device = format!("serial = \"{}\"", self.phone.address);
+        let path = Scenario { name: "heat", command, device, ..Scenario::default() }.write(self.dir.path());
+        let text = fs::read_to_string(&path).unwrap().replace("[matrix]", "unit = \"npu\"\n[matrix]");
+        fs::write(&path, format!("{text}[soak]\n{soak}\n")).unwrap();
+        path
+    }
+
+    fn bench(&self) -> Command {
+        let mut command = bench(self.dir.path());
+        command.env("ADB_SERVER_SOCKET", self.adb.address.to_string()).env("BENCH_LIBEXEC", self.path("libexec"));
+        command
+    }
+
+    fn run(&self, soak: &str) -> Command {
+        let scenario = self.scenario(soak);
+        let mut command = self.bench();
+        command.arg("run").arg(scenario).args(["--no-report", "--reconnect", "20s"]);
+        command
+    }
+
+    fn folder(&self) -> PathBuf {
+        only_run(&self.path("results"))
+    }
+
+    fn cell(&self) -> Row {
+        table(&self.folder(), "cells.csv").remove(0)
+    }
+
+    /// Waits until the soak's engine has answered on the phone.
+    fn wait_for_soak(&self) {
+        let script = "cat /data/local/tmp/bench/work/*-soak-0/events.jsonl 2>/dev/null | head -n 40 | wc -l";
+        wait_until("a soak on the phone", || {
+            let mut adb = Command::new("adb");
+            adb.args(["-s", &self.phone.address, "shell", script]).env("ADB_SERVER_SOCKET", self.adb.address.to_string());
+            String::from_utf8_lossy(&adb.output().unwrap().stdout).trim() == "40"
+        });
+    }
+}
+
+fn spawn(command: &mut Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let n = values.len();
+    assert!(n > 0);
+    if n % 2 == 1 { values[n / 2] } else { f64::midpoint(values[n / 2 - 1], values[n / 2]) }
+}
+
+/// What was true at a time: the last line before.
+fn at(truth: &[[f64; 7]], t_s: f64, column: usize) -> f64 {
+    truth.iter().rev().find(|line| line[0] <= t_s).unwrap_or(&truth[0])[column]
+}
+
+#[track_caller]
+fn near(what: &str, found: Option<f64>, wanted: f64, error: f64) {
+    let found = found.unwrap_or_else(|| panic!("{what} is absent, {wanted} wanted"));
+    assert!((found - wanted).abs() <= error, "{what}: {found}, the phone knows {wanted} (error {error})");
+}
+
+#[test]
+fn every_figure_is_what_the_phone_knows() {
+    let Some(mut lab) = Lab::start() else { return };
+    // One core adds 60 C within minutes: above 45 C it is slowed down, a tenth of the frequency a second.
+    lab.phone.tell("throttle nsp 45 44 60 60");
+    lab.phone.tell("temp nsp 34");
+    run(&mut lab.run("duration = \"64s\"\nwindow = \"2s\"")).expect(0);
+    let truth = lab.phone.truth();
+    let (cell, folder) = (lab.cell(), lab.folder());
+    assert_eq!((cell["soak_ended"].as_str(), cell["soak_check_tokens"].as_str()), ("complete", "not-checkable"));
+    let windows = table(&folder, "soak.csv");
+    assert!((31..=33).contains(&windows.len()), "{}", windows.len());
+    assert!(windows.iter().all(|w| w["check_tokens"] == "confirmed"));
+
+    // When it began, from the events themselves: the first and the second query.
+    let log = fs::read_dir(folder.join("logs")).unwrap().flatten().next().unwrap().path();
+    let log = fs::read_dir(log).unwrap().flatten().next().unwrap().path().join("soak-000");
+    let events = fs::read_to_string(log.join("events.jsonl")).unwrap();
+    let prompts: Vec<f64> = events
+        .lines()
+        .map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap())
+        .filter(|e| e["event"] == "prompt")
+        .map(|e| e["t_ns"].as_f64().unwrap() / 1e9)
+        .collect();
+    let (heated, begin) = (prompts[0], prompts[1]);
+    let length = number(&cell, "soak_s").unwrap();
+
+    // The rate of a window, by what a token costs at the frequency that the phone allowed: 40 ms and 7 of 20 ms a query.
+    let rate = |from: f64, to: f64| {
+        let steps = 100;
+        let slow = (0..steps).map(|i| (3302.4 / at(&truth, from + (to - from) * (f64::from(i) + 0.5) / f64::from(steps), 5)).powi(-2));
+        f64::from(GENERATED) / (0.040 + f64::from(GENERATED - 1) * 0.020) * slow.sum::<f64>() / f64::from(steps)
+    };
+    let wanted: Vec<(f64, f64)> = windows
+        .iter()
+        .map(|w| (number(w, "t_s").unwrap(), number(w, "length_s").unwrap()))
+        .map(|(t, length)| (t + length / 2.0, rate(begin + t, begin + t + length)))
+        .collect();
+    let span = length / 3.0;
+    near("soak_span_s", number(&cell, "soak_span_s"), span, 0.01);
+    let of = |from: f64, to: f64| median(wanted.iter().filter(|(t, _)| (from..=to).contains(t)).map(|w| w.1).collect());
+    let (first, last) = (of(0.0, span), of(length - span, length));
+    assert!(last < 0.75 * first, "the phone did not throttle: {first} to {last}");
+    // A busy machine takes time from the engine that the phone does not know of: slower by a fifth at most.
+    let found = number(&cell, "soak_tok_s").unwrap();
+    assert!(found <= 1.05 * first && found >= 0.8 * first, "{found}, {first} possible");
+    near("sustained_ratio", number(&cell, "sustained_ratio"), last / first, 0.12);
+
+    // The first cap, as it was sampled once a second; the cooling device moves with it.
+    let (t0, t1) = (begin - 3.0, begin + length);
+    let capped = truth.iter().find(|l| l[0] > t0 && l[0] < t1 && l[6] > 0.0).expect("capped")[0] - begin;
+    let throttle = table(&folder, "soak_events.csv").into_iter().find(|e| e["kind"] == "throttle").expect("an event");
+    near("the first throttle", number(&throttle, "t_s"), capped, 2.5);
+    assert!(cell["first_throttle"].starts_with("co") || cell["first_throttle"].starts_with("cpufreq policy"), "{}", cell["first_throttle"]);
+    // Its first window under 0.9: the frequency of the first step gives 0.80 of the speed.
+    near("time_to_throttle_s", number(&cell, "time_to_throttle_s"), capped, 4.5);
+    let free: f64 = truth.windows(2).filter(|l| l[0][0] >= begin && l[0][0] < t1 && l[0][6] == 0.0).map(|l| l[1][0] - l[0][0]).sum();
+    near("throttled_fraction", number(&cell, "throttled_fraction"), 1.0 - free / length, 0.05);
+
+    // Temperatures: a step of the model and a sample a second apart.
+    assert_eq!(cell["rise_domain"], "npu");
+    let rise = at(&truth, heated + 60.0, 2) - at(&truth, heated, 2);
+    near("rise_c_per_min_60s", number(&cell, "rise_c_per_min_60s"), rise, 2.0);
+    let peak = truth.iter().filter(|l| l[0] >= heated && l[0] <= t1).map(|l| l[2]).fold(0.0, f64::max);
+    near("peak_npu_c", number(&cell, "peak_npu_c"), peak, 1.2);
+    for w in &windows {
+        let (t, length) = (number(w, "t_s").unwrap() + begin, number(w, "length_s").unwrap());
+        let mean = (0..20).map(|i| at(&truth, t + length * f64::from(i) / 20.0, 2)).sum::<f64>() / 20.0;
+        near("npu_c", number(w, "npu_c"), mean, 2.0);
+    }
+    assert!(number(&cell, "latency_temp_rho").unwrap() > 0.5 && number(&cell, "latency_temp_ms_per_c").unwrap() > 0.0);
+    // It recovers when the load is gone.
+    lab.phone.tell("temp nsp 35");
+    wait_until("the frequency comes back", || lab.phone.truth().last().is_some_and(|l| l[6] == 0.0));
+}
+
+#[test]
+fn a_zone_that_is_too_hot_ends_a_soak() {
+    let Some(mut lab) = Lab::start() else { return };
+    let child = spawn(&mut lab.run("duration = \"60s\"\nwindow = \"1s\"\ntrip = { npu = \"70C\" }"));
+    lab.wait_for_soak();
+    lab.phone.tell("temp nsp 90");
+    finish(child).expect(6);
+    let cell = lab.cell();
+    assert!(cell["soak_ended"].starts_with("early: ended by the thermal trip: nsp"), "{}", cell["soak_ended"]);
+    assert!(cell["soak_ended"].contains("over its limit of 70 C"), "{}", cell["soak_ended"]);
+    assert!(number(&cell, "soak_windows").unwrap() >= 1.0 && number(&cell, "peak_npu_c").unwrap() > 70.0);
+    let launches = table(&lab.folder(), "launches.csv");
+    assert_eq!(launches.iter().find(|l| l["pass"] == "soak").unwrap()["failure_kind"], "thermal");
+    assert_eq!(cell["status"], "ok");
+}
+
+#[test]
+fn a_phone_that_is_restarted_keeps_its_soak() {
+    let Some(mut lab) = Lab::start() else { return };
+    let child = spawn(&mut lab.run("duration = \"60s\"\nwindow = \"1s\""));
+    lab.wait_for_soak();
+    lab.phone.tell("reboot");
+    finish(child).expect(6);
+    let cell = lab.cell();
+    assert!(cell["soak_ended"].starts_with("early: ") && cell["soak_ended"].contains("restarted"), "{}", cell["soak_ended"]);
+    assert!(number(&cell, "soak_windows").unwrap() >= 1.0);
+}
+
+#[test]
+fn a_killed_bench_finds_its_soak_on_the_phone() {
+    let Some(lab) = Lab::start() else { return };
+    let mut child = spawn(&mut lab.run("duration = \"12s\"\nwindow = \"2s\""));
+    lab.wait_for_soak();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut resume = lab.bench();
+    resume.args(["run", "--no-report", "--reconnect", "20s", "--resume"]).arg(lab.folder());
+    run(&mut resume).expect(0);
+    let cell = lab.cell();
+    assert_eq!(cell["soak_ended"], "complete");
+    assert!(number(&cell, "soak_s").unwrap() > 11.0);
+}
