@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt::Write,
     fs,
     path::{Path, PathBuf},
     process::Stdio,
@@ -289,7 +290,7 @@ fn pulses() -> String {
          while read -r t r </proc/uptime; do [ ${t%.*} -gt $e ] && break; [ ${t%.*} -eq $e ] && [ ${t#*.} -ge $f ] && break; done; echo end $t; }; sleep 3; ",
     );
     for (busy, idle) in PULSES {
-        script += &format!("busy {busy}; sleep {idle}; ");
+        let _ = write!(script, "busy {busy}; sleep {idle}; ");
     }
     script
 }

@@ -87,7 +87,7 @@ pub(super) async fn run(
         }
         watch.mend(e).await?;
     }
-    watch.to_the_end(stop, cancel, here, Duration::from_millis(spec.grace_ms)).await
+    watch.follow(stop, cancel, here, Duration::from_millis(spec.grace_ms)).await
 }
 
 /// Watches a run that an earlier bench has started, and copies its evidence to `here`. An agent that is dead without evidence is an error.
@@ -124,7 +124,7 @@ pub(super) async fn adopt(remote: &Remote, out: &str, here: &Path, cancel: Cance
             return Err(broken(remote, "its agent never began".to_owned()));
         }
     }
-    watch.to_the_end(Stop::No, cancel, here, grace).await
+    watch.follow(Stop::No, cancel, here, grace).await
 }
 
 /// The evidence folder of the last step of a work folder.
@@ -212,7 +212,7 @@ impl Watch<'_> {
     }
 
     /// Watches it to its end, whatever happens to the connection, and takes its evidence.
-    async fn to_the_end(&mut self, mut stop: Stop, mut cancel: Cancel, here: &Path, grace: Duration) -> Result<Done, AdbError> {
+    async fn follow(&mut self, mut stop: Stop, mut cancel: Cancel, here: &Path, grace: Duration) -> Result<Done, AdbError> {
         loop {
             match self.look().await {
                 Ok(Seen::Done) => break,
