@@ -26,7 +26,7 @@ use crate::{
     results::folder::Folder,
     run::{self, Outcome, RunError, Setup},
     runtimes::{self, Cache, agent_for, python},
-    scenario::{DeviceChoice, Plan, Scenario},
+    scenario::{DeviceChoice, Plan, Power, Scenario},
 };
 
 /// Measures the cells of a scenario
@@ -53,6 +53,9 @@ pub struct Args {
     retry_failed: bool,
     #[command(flatten)]
     servers: adb::Servers,
+    /// Measure power on the battery: asks to unplug the device, and to plug it in again
+    #[arg(long, conflicts_with = "resume")]
+    on_battery: bool,
     /// Do not ask before a download
     #[arg(long)]
     yes: bool,
@@ -105,6 +108,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         let device = device.with_agent(agent);
         let chosen = adb::chosen(device.facts(), &choice);
         let plan = wanted.plan(args, device.facts(), chosen)?;
+        let device = device.with_absence(run::absence(&plan));
         jobs.push((Job::new(args, &cache, plan, device, old.take())?, console));
     }
     let cancel = runtime.block_on(async { cancel() });
@@ -154,6 +158,13 @@ impl Wanted {
             Self::Plan(plan) => Plan::clone(plan),
         };
         plan.device = chosen;
+        if args.on_battery {
+            let power = plan.power.get_or_insert_with(Power::by_hand);
+            if !power.usb_off.is_empty() {
+                return Err(super::usage("--on-battery, while the scenario's [power] usb-off cuts the cable: one of them"));
+            }
+            power.on_battery = true;
+        }
         if plan.cells.is_empty() {
             return Err(Failed { code: Code::Nothing, message: "the scenario has no cell".to_owned() }.into());
         }

@@ -26,7 +26,7 @@ use std::{
 use bench_agent::spec::{Done, Spec};
 use bench_backend_api::DeviceFacts;
 use thiserror::Error;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::run::logs::Window;
 use keep::Keep;
@@ -108,6 +108,15 @@ pub struct Adopted {
     pub done: Option<Done>,
 }
 
+/// A run during which the device may be out of reach on purpose.
+#[derive(Debug, Clone, Copy)]
+pub struct Away<'a> {
+    /// Told once the agent works on the device.
+    pub started: &'a Notify,
+    /// How long the device may be gone.
+    pub absence: Duration,
+}
+
 /// A file that is put into a work folder.
 #[derive(Debug, Clone, Copy)]
 pub struct Placed<'a> {
@@ -145,6 +154,17 @@ pub trait Device: Send + Sync {
     }
     /// Runs one command under the agent; the agent's evidence is in `spec.out_dir` afterwards.
     fn run(&self, spec: &Spec, cancel: Cancel) -> impl Future<Output = Result<Done, DeviceError>> + Send;
+    /// The same for a run whose way to the device is cut on purpose once it has begun.
+    fn run_away(&self, spec: &Spec, cancel: Cancel, away: Away<'_>) -> impl Future<Output = Result<Done, DeviceError>> + Send {
+        async move {
+            away.started.notify_one();
+            self.run(spec, cancel).await
+        }
+    }
+    /// Whether the way to it is the cable that it is charged by.
+    fn cabled(&self) -> bool {
+        false
+    }
     /// Fetches a file of the work folder; `false` when it does not exist. At most `limit` bytes are taken.
     fn fetch(&self, folder: &str, name: &str, host: &Path, limit: u64) -> impl Future<Output = Result<bool, DeviceError>> + Send;
     /// What the system has logged since then, as [`crate::run::logs`] reads it; `None` where nobody asks for

@@ -7,7 +7,7 @@ use std::{
 };
 
 use bench_agent::spec::Done;
-use bench_backend_api::{Cell, Pass};
+use bench_backend_api::{Cell, Parsed, Pass};
 
 use super::{
     folder::device_dir,
@@ -60,7 +60,7 @@ impl RunPower {
         for (dir, record) in recorded.launches.iter().filter(counts) {
             let segment =
                 segments.entry(record.segment).or_insert_with(|| Segment::read(&baseline_dir(run, device, record.segment), settings));
-            let load = load(record, plan.measure.warmup);
+            let load = load(&record.parsed, plan.measure.warmup);
             let figures = match &load {
                 Ok(load) => launch(dir, record, load, segment, asked),
                 Err(why) => LaunchPower::without(why),
@@ -132,7 +132,10 @@ impl Segment {
     fn read(dir: &Path, settings: &Power) -> Self {
         let done: Option<Done> = fs::read(dir.join("done.json")).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let meter = settings.meter.as_ref().map(|_| {
-            let pulses = done.as_ref().map(|d| pulses(&fs::read_to_string(dir.join(PULSES)).unwrap_or_default(), d)).unwrap_or_default();
+            let pulses = done
+                .as_ref()
+                .map(|d| pulses(&fs::read_to_string(dir.join(PULSES)).unwrap_or_default(), d.boottime_minus_monotonic_ns[0] as f64 / 1e9))
+                .unwrap_or_default();
             let text =
                 fs::read_to_string(dir.join(METER)).map_err(|e| power::MeterError::Unreadable(format!("its file was not kept: {e}")));
             match text.and_then(|text| power::read_meter(&text)) {
@@ -174,12 +177,12 @@ fn launch(dir: &Path, record: &Record, load: &Load, segment: &Segment, asked: As
 }
 
 /// What a launch did, by the time stamps of its measured queries.
-fn load(record: &Record, warmup: u32) -> Result<Load, String> {
+fn load(parsed: &Parsed, warmup: u32) -> Result<Load, String> {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let mut load = Load::default();
-    let warm: Vec<_> = record.parsed.queries.iter().filter(|q| q.query >= warmup).collect();
+    let warm: Vec<_> = parsed.queries.iter().filter(|q| q.query >= warmup).collect();
     if warm.is_empty() {
-        let graphs = crate::run::is_composed(&record.parsed);
+        let graphs = crate::run::is_composed(parsed);
         return Err(if graphs { "composed from graph times, there is no token loop" } else { "no measured query" }.to_owned());
     }
     for query in warm {
@@ -214,8 +217,7 @@ fn telemetry(files: &[PathBuf]) -> Telemetry {
 }
 
 /// The pulses of load in seconds of the monotonic clock. /proc/uptime is boot time: the agent knows the difference.
-fn pulses(text: &str, done: &Done) -> Vec<(f64, f64)> {
-    let slept_s = done.boottime_minus_monotonic_ns[0] as f64 / 1e9;
+fn pulses(text: &str, slept_s: f64) -> Vec<(f64, f64)> {
     let mut found = Vec::new();
     let mut begun = None;
     for line in text.lines() {
@@ -230,4 +232,53 @@ fn pulses(text: &str, done: &Done) -> Vec<(f64, f64)> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bench_backend_api::{Query, Token};
+
+    #[test]
+    fn a_launch_is_its_measured_queries() {
+        let query = |number: u32, start_s: u64| Query {
+            query: number,
+            start_ns: start_s * 1_000_000_000,
+            prompt_tokens: Some(32),
+            tokens: [2, 3, 5].iter().map(|s| Token { id: None, t_ns: (start_s + s) * 1_000_000_000 }).collect(),
+            ..Query::default()
+        };
+        let parsed = Parsed { queries: vec![query(0, 10), query(1, 20), query(2, 30)], ..Parsed::default() };
+        let load = load(&parsed, 1).unwrap();
+        assert_eq!((load.window, load.queries, load.prompt_tokens, load.gen_tokens), ((20.0, 35.0), 2, 64, 6));
+        assert_eq!((load.prefill, load.decode), (vec![(20.0, 22.0), (30.0, 32.0)], vec![(22.0, 25.0), (32.0, 35.0)]));
+        assert_eq!(super::load(&parsed, 3).unwrap_err(), "no measured query");
+        let silent = Parsed { queries: vec![Query { query: 1, aggregate_n: Some(5), ..Query::default() }], ..Parsed::default() };
+        assert!(super::load(&silent, 1).unwrap_err().contains("no time for each token"));
+    }
+
+    #[test]
+    fn pulses_are_on_the_monotonic_clock() {
+        // The device has slept 100 s since it was started.
+        let text = "begin 1102.50\nend 1105.51\nend 1106.00\nnoise\nbegin x\nbegin 1107.00\nbegin 1107.53\nend 1108.54\nbegin 1110.0\n";
+        assert_eq!(pulses(text, 100.0), [(1002.5, 1005.51), (1007.53, 1008.54)]);
+    }
+
+    #[test]
+    fn rows_of_the_agent() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("telemetry.csv");
+        fs::write(
+            &path,
+            "t_ns,source,name,value,unit\n2000000000,battery,battery/current_now,-350000,raw\n1000000000,battery,battery/current_now,-340000,raw\n\
+             1000000000,battery,battery/charge_now,4000000,raw\n1000000000,battery,usb/online,0,code\n1000000000,power,ina/system,2.5,W\n\
+             x,battery,battery/current_now,1,raw\n1,battery,battery/temp,31,C\n1500000000,clock,suspended_ms,7,ms\n3000000000,batt",
+        )
+        .unwrap();
+        let found = telemetry(&[path, dir.path().join("none.csv")]);
+        let battery = &found.batteries["battery"];
+        let raw: Vec<(f64, f64)> = battery.current.iter().map(|p| (p.t_s, p.value)).collect();
+        assert_eq!((raw, battery.charge.len()), (vec![(1.0, -340_000.0), (2.0, -350_000.0)], 1));
+        assert_eq!((found.online["usb"].len(), found.rails["ina/system"][0].value, found.suspended_ms[0].value), (1, 2.5, 7.0));
+    }
 }

@@ -23,7 +23,7 @@ const GRACE: Duration = Duration::from_secs(3);
 pub const EVENTS: &str = "events.jsonl";
 
 /// Where a device that is another machine has its tools: Android's folders, then those of a board's Linux.
-const REMOTE_PATH: &str = "/system/bin:/vendor/bin:/usr/bin:/bin";
+pub const REMOTE_PATH: &str = "/system/bin:/vendor/bin:/usr/bin:/bin";
 
 /// Exact command line of an invocation.
 pub fn argv(invocation: &Invocation, installed: &Installed, work: &str) -> Vec<String> {

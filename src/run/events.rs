@@ -164,6 +164,11 @@ pub enum Event {
         /// Why.
         reason: String,
     },
+    /// The user has something to do, now.
+    Ask {
+        /// What.
+        text: String,
+    },
     /// Something odd that does not stop the run.
     Warning {
         /// What.

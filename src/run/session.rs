@@ -23,8 +23,9 @@ use super::{
     artifacts::{ReadyCell, Workshop},
     evaluate::launch_figures,
     events::{Event, Sink, Status},
-    launch::{self, LaunchError, Launched, Request, work_name},
+    launch::{self, LaunchError, Launched, Request, StepTimes, step_times, work_name},
     pins,
+    power::{self, Cable},
     repetition::Progress,
     soak::Asked,
 };
@@ -36,6 +37,7 @@ use crate::{
         launches::{self, Record, Recorded},
         pinned,
         portable::Portable,
+        power::baseline_dir,
         start::Start,
         tables,
     },
@@ -153,6 +155,8 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
         aborted: None,
         pins: String::new(),
         unsoakable: BTreeMap::new(),
+        power: None,
+        took: BTreeMap::new(),
     };
     // A run that can't go on here is left as it is. The artifacts are compared when they are ready.
     let known = session.manifest(&BTreeMap::new())?;
@@ -210,6 +214,7 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
         },
         Err(e) => Err(e.into()),
     };
+    session.end_power().await;
     if session.lost.is_none()
         && let Some(begun) = begun
     {
@@ -257,6 +262,10 @@ struct Session<'a, D> {
     unavailable: Vec<String>,
     interrupted: bool,
     lost: Option<String>,
+    /// What looks after power, from the first launch on.
+    power: Option<power::Begun>,
+    /// How long the last launch of each cell took.
+    took: BTreeMap<usize, StepTimes>,
     aborted: Option<String>,
     /// What is pinned, for the rows.
     pins: String,
@@ -359,6 +368,9 @@ impl<D: Device> Session<'_, D> {
                 continue;
             }
             if block != Some(scheduled.block) {
+                if block.is_none() {
+                    self.begin_power().await?;
+                }
                 if budget.is_some_and(|b| started.elapsed() >= b) {
                     self.stop_all(&mut progress, "budget");
                     break;
@@ -392,6 +404,7 @@ impl<D: Device> Session<'_, D> {
                 self.stop_all(&mut progress, "interrupted");
                 return Ok(());
             }
+            self.took.insert(scheduled.cell, step_times(&record));
             if let Some(cell) = progress.get_mut(&scheduled.cell) {
                 count(cell, &record, plan);
                 if let Some(stop) = cell.stop {
@@ -451,6 +464,27 @@ impl<D: Device> Session<'_, D> {
         Ok(())
     }
 
+    /// The baseline, the pulses and the meter. A device that is lost here is lost again by the launch that follows.
+    async fn begin_power(&mut self) -> Result<(), RunError> {
+        let (setup, recorder) = (self.setup, self.recorder);
+        let Some(power) = &setup.plan.power else { return Ok(()) };
+        let dir = baseline_dir(&setup.folder.path, &setup.device.facts().name, self.segment);
+        let say = |event: &Event| recorder.say(event);
+        let name = setup.folder.id();
+        match power::begin(setup.device, power, (&name, &dir), setup.plan.telemetry_rate_hz, setup.cancel.clone(), &say).await {
+            Ok(begun) => self.power = Some(begun),
+            Err(e) if e.disk_full() => return Err(RunError::Device(e)),
+            Err(e) => say(&Event::Warning { text: format!("no idle baseline: {e}") }),
+        }
+        Ok(recorder.check()?)
+    }
+
+    async fn end_power(&mut self) {
+        if let (Some(begun), Some(power)) = (self.power.take(), &self.setup.plan.power) {
+            begun.end(power, &|event: &Event| self.recorder.say(event)).await;
+        }
+    }
+
     /// The device went away for good during a launch: the run ends here, and can be resumed.
     fn gone(&mut self, record: &Record) {
         let words = record.failure.as_ref().map_or_else(String::new, |f| f.message.clone());
@@ -495,6 +529,13 @@ impl<D: Device> Session<'_, D> {
         let asked = setup.plan.soak.as_ref().filter(|_| pass == Pass::Soak);
         let warmup = setup.plan.measure.warmup;
         let long = asked.map_or(0, |s| s.duration_ms);
+        let timeout = Duration::from_millis(setup.plan.measure.timeout_ms.saturating_add(long));
+        let say = |event: &Event| self.recorder.say(event);
+        // A soak takes longer than the launches before it.
+        let took = self.took.get(&place).filter(|_| pass != Pass::Soak);
+        // Rule R17: what keeps a device awake without its cable (screen, doze) is pinned by [pin], for the whole run.
+        let cable = Cable::of(setup.device, setup.plan.power.as_ref(), took, timeout, &say);
+        let asked = asked.map(|soak| Asked { soak, trip: &trip, soc, warmup });
         let request = Request {
             backend,
             launch,
@@ -503,11 +544,12 @@ impl<D: Device> Session<'_, D> {
             number,
             block,
             segment: self.segment,
-            timeout: Duration::from_millis(setup.plan.measure.timeout_ms.saturating_add(long)),
+            timeout,
             rate_hz: setup.plan.telemetry_rate_hz,
+            cable,
             start,
             task_profile: pins::task_profile(&setup.plan.pins),
-            soak: asked.map(|soak| Asked { soak, trip: &trip, soc, warmup }),
+            soak: asked.as_ref(),
         };
         let dir = launch_dir(run, &setup.device.facts().name, &cell, pass, number);
         let work = work_name(&setup.folder.id(), &planned.cell, pass, number);

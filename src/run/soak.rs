@@ -63,10 +63,10 @@ pub fn lengthen(spec: &mut Spec, asked: &Asked<'_>) {
 ///
 /// # Errors
 /// A part of the device without a zone: nothing would protect it.
-pub fn limits<'a>(wanted: &[TripLimit], soc: &str, names: impl Iterator<Item = &'a str> + Clone) -> Result<Vec<Trip>, String> {
+pub fn limits(wanted: &[TripLimit], soc: &str, names: &[&str]) -> Result<Vec<Trip>, String> {
     let mut all = Vec::new();
     for limit in wanted {
-        let zones = names.clone().filter(|name| part(soc, name) == Some(limit.domain));
+        let zones = names.iter().copied().filter(|name| part(soc, name) == Some(limit.domain));
         let before = all.len();
         all.extend(zones.map(|zone| Trip { zone: zone.to_owned(), max_c: limit.max_c }));
         if all.len() == before {
@@ -162,10 +162,10 @@ mod tests {
     #[test]
     fn a_limit_stands_for_every_zone_of_its_part() {
         let names = ["cpuss-0", "nsphvx-0", "nsphmx-3", "nsphvx-0#2", "skin-msm-therm", "strange"];
-        let trip = limits(&[limit(Domain::Npu, 95.0), limit(Domain::Skin, 48.0)], "SM8650", names.into_iter()).unwrap();
+        let trip = limits(&[limit(Domain::Npu, 95.0), limit(Domain::Skin, 48.0)], "SM8650", &names).unwrap();
         let found: Vec<(&str, f64)> = trip.iter().map(|t| (t.zone.as_str(), t.max_c)).collect();
         assert_eq!(found, [("nsphvx-0", 95.0), ("nsphmx-3", 95.0), ("nsphvx-0#2", 95.0), ("skin-msm-therm", 48.0)]);
-        let why = limits(&[limit(Domain::Battery, 45.0)], "SM8650", names.into_iter()).unwrap_err();
+        let why = limits(&[limit(Domain::Battery, 45.0)], "SM8650", &names).unwrap_err();
         assert!(why.contains("temperature of the battery") && why.contains("take it out"), "{why}");
     }
 

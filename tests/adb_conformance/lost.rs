@@ -7,12 +7,12 @@ use std::{
 
 use bench::device::{
     Device,
-    adb::{AdbError, sync::Over},
+    adb::{Adb, AdbError, Options, sync::Over},
 };
 
 use crate::{
-    common::{long, open},
-    harness::{Lab, PATIENCE, expect_lost},
+    common::long,
+    harness::{Lab, PATIENCE, agent, expect_lost},
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -98,8 +98,9 @@ async fn a_daemon_that_hangs_is_found_out_by_our_own_limits() {
 #[tokio::test(flavor = "multi_thread")]
 async fn between_launches_the_users_patience_counts_and_can_be_called_off() {
     let Some(mut lab) = Lab::start().await else { return };
-    let device = open(&lab).await;
-    // Longer than the half minute that was once the most, shorter than the 40 s that are asked for here.
+    let options = Options { patience: PATIENCE, reconnect: Duration::from_secs(90), ..Options::new(agent()) };
+    let device = Adb::open(lab.server.clone(), &lab.phone.address, options).await.unwrap();
+    // Longer than the half minute that was once the most. The server sees it some ten seconds after its return.
     lab.phone.tell("down");
     let folder = tokio::spawn(async move { (device.work_folder("w").await.is_ok(), device) });
     tokio::time::sleep(Duration::from_secs(33)).await;

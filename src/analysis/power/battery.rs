@@ -70,7 +70,7 @@ pub fn on_battery(telemetry: &Telemetry, window: (f64, f64)) -> Result<(), Refus
         // Of two batteries that take turns one is idle.
         let idle = states.iter().all(|p| is_word(p.value, 0) || is_word(p.value, 3))
             && within(&supply.current, window).iter().all(|p| p.value == 0.0);
-        if !all && !(idle && telemetry.batteries.len() > 1) {
+        if !(all || idle && telemetry.batteries.len() > 1) {
             let word = states.iter().find(|p| !is_word(p.value, DISCHARGING as usize)).map_or(0, |p| p.value as usize);
             return Err(Refusal::External(format!("{name} is {}", WORDS.get(word).unwrap_or(&"unknown"))));
         }
@@ -114,7 +114,7 @@ pub fn power(telemetry: &Telemetry, window: (f64, f64), measured: bool, hint: Op
 }
 
 /// The supplies with power, each gauge once.
-fn gauges<'a>(telemetry: &'a Telemetry, window: (f64, f64)) -> Vec<(&'a str, &'a Supply)> {
+fn gauges(telemetry: &Telemetry, window: (f64, f64)) -> Vec<(&str, &Supply)> {
     let mut all: Vec<(&str, &Supply)> = telemetry.batteries.iter().filter(|(_, s)| s.has_power()).map(|(n, s)| (n.as_str(), s)).collect();
     // Phones call the one that counts so.
     all.sort_by_key(|(name, _)| (*name != "battery", *name));

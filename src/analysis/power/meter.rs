@@ -164,15 +164,15 @@ impl<'a> Sums<'a> {
 
 /// Pearson's correlation of watts and busy over small cells of the time around the pulses.
 fn correlation(sums: &Sums<'_>, pulses: &[(f64, f64)], (from, to): (f64, f64), offset: f64, cell: f64) -> f64 {
-    let n = ((to - from) / cell).ceil().max(1.0);
-    let cell = (to - from) / n;
+    let cells = ((to - from) / cell).ceil().max(1.0);
+    let cell = (to - from) / cells;
     let (mut sx, mut sy, mut sxx, mut syy, mut sxy) = (0.0, 0.0, 0.0, 0.0, 0.0);
-    for i in 0..n as usize {
-        let (a, b) = (from + i as f64 * cell, from + (i + 1) as f64 * cell);
-        let x: f64 = pulses.iter().map(|p| (p.1.min(b) - p.0.max(a)).max(0.0)).sum::<f64>() / cell;
-        let y = sums.mean(a + offset, b + offset);
-        (sx, sy, sxx, syy, sxy) = (sx + x, sy + y, sxx + x * x, syy + y * y, sxy + x * y);
+    for i in 0..cells as usize {
+        let (begin, end) = (from + i as f64 * cell, from + (i + 1) as f64 * cell);
+        let busy: f64 = pulses.iter().map(|p| (p.1.min(end) - p.0.max(begin)).max(0.0)).sum::<f64>() / cell;
+        let watts = sums.mean(begin + offset, end + offset);
+        (sx, sy, sxx, syy, sxy) = (sx + busy, sy + watts, sxx + busy * busy, syy + watts * watts, sxy + busy * watts);
     }
-    let (vx, vy) = (sxx - sx * sx / n, syy - sy * sy / n);
-    if vx <= 0.0 || vy <= 1e-12 * (syy.abs() + 1e-12) { 0.0 } else { (sxy - sx * sy / n) / (vx * vy).sqrt() }
+    let (vx, vy) = (sxx - sx * sx / cells, syy - sy * sy / cells);
+    if vx <= 0.0 || vy <= 1e-12 * (syy.abs() + 1e-12) { 0.0 } else { (sxy - sx * sy / cells) / (vx * vy).sqrt() }
 }

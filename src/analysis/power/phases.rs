@@ -46,20 +46,21 @@ const MOST_CONDITION: f64 = 30.0;
 /// # Errors
 /// Too few observations, a degenerate design, values that are no numbers.
 pub fn least_squares(rows: &[Vec<f64>], y: &[f64]) -> Result<Fit, FitError> {
-    let k = rows.first().map_or(0, Vec::len);
-    let n = rows.len();
-    if n <= k || k == 0 || y.len() != n {
-        return Err(FitError::TooFew { observations: n, columns: k });
+    let columns = rows.first().map_or(0, Vec::len);
+    let count = rows.len();
+    if count <= columns || columns == 0 || y.len() != count {
+        return Err(FitError::TooFew { observations: count, columns });
     }
-    if rows.iter().any(|r| r.len() != k || r.iter().any(|v| !v.is_finite())) || y.iter().any(|v| !v.is_finite()) {
+    if rows.iter().any(|r| r.len() != columns || r.iter().any(|v| !v.is_finite())) || y.iter().any(|v| !v.is_finite()) {
         return Err(FitError::NotFinite);
     }
-    let lengths: Vec<f64> = (0..k).map(|j| rows.iter().map(|r| r[j] * r[j]).sum::<f64>().sqrt()).collect();
+    let lengths: Vec<f64> = (0..columns).map(|j| rows.iter().map(|r| r[j] * r[j]).sum::<f64>().sqrt()).collect();
     if lengths.contains(&0.0) {
         return Err(FitError::Degenerate { condition: f64::INFINITY });
     }
     let x = |i: usize, j: usize| rows[i][j] / lengths[j];
-    let mut gram: Vec<Vec<f64>> = (0..k).map(|a| (0..k).map(|b| (0..n).map(|i| x(i, a) * x(i, b)).sum()).collect()).collect();
+    let mut gram: Vec<Vec<f64>> =
+        (0..columns).map(|a| (0..columns).map(|b| (0..count).map(|i| x(i, a) * x(i, b)).sum()).collect()).collect();
     let inverse = invert(&mut gram.clone()).ok_or(FitError::Degenerate { condition: f64::INFINITY })?;
     // Frobenius norms bound the spectral ones: the square root of their product is at least the condition of the design.
     let norm = |m: &[Vec<f64>]| m.iter().flatten().map(|v| v * v).sum::<f64>().sqrt();
@@ -68,13 +69,13 @@ pub fn least_squares(rows: &[Vec<f64>], y: &[f64]) -> Result<Fit, FitError> {
         return Err(FitError::Degenerate { condition });
     }
     gram.clear();
-    let moments: Vec<f64> = (0..k).map(|j| (0..n).map(|i| x(i, j) * y[i]).sum()).collect();
-    let scaled: Vec<f64> = (0..k).map(|a| (0..k).map(|b| inverse[a][b] * moments[b]).sum()).collect();
-    let residual = |i: usize| y[i] - (0..k).map(|j| x(i, j) * scaled[j]).sum::<f64>();
-    let degrees = n - k;
-    let variance = (0..n).map(|i| residual(i).powi(2)).sum::<f64>() / degrees as f64;
-    let coefficients: Vec<f64> = (0..k).map(|j| scaled[j] / lengths[j]).collect();
-    let errors: Vec<f64> = (0..k).map(|j| (variance * inverse[j][j]).sqrt() / lengths[j]).collect();
+    let moments: Vec<f64> = (0..columns).map(|j| (0..count).map(|i| x(i, j) * y[i]).sum()).collect();
+    let scaled: Vec<f64> = (0..columns).map(|a| (0..columns).map(|b| inverse[a][b] * moments[b]).sum()).collect();
+    let residual = |i: usize| y[i] - (0..columns).map(|j| x(i, j) * scaled[j]).sum::<f64>();
+    let degrees = count - columns;
+    let variance = (0..count).map(|i| residual(i).powi(2)).sum::<f64>() / degrees as f64;
+    let coefficients: Vec<f64> = (0..columns).map(|j| scaled[j] / lengths[j]).collect();
+    let errors: Vec<f64> = (0..columns).map(|j| (variance * inverse[j][j]).sqrt() / lengths[j]).collect();
     let t = student(degrees);
     let intervals = coefficients.iter().zip(&errors).map(|(c, e)| (c - t * e, c + t * e)).collect();
     Ok(Fit { coefficients, errors, intervals, degrees })

@@ -15,6 +15,8 @@ pub struct Supply {
     pub power: Vec<Point>,
     /// `charge_counter`.
     pub charge: Vec<Point>,
+    /// `charge_now`, which many drivers have in its place: see [`Telemetry::sort`].
+    pub charge_now: Vec<Point>,
     /// `capacity`, percent.
     pub capacity: Vec<Point>,
     /// `status` as the kernel numbers it: 0 unknown, 1 charging, 2 discharging, 3 not charging, 4 full.
@@ -56,6 +58,7 @@ impl Telemetry {
                     "voltage_now" => &mut supply.voltage,
                     "power_now" => &mut supply.power,
                     "charge_counter" => &mut supply.charge,
+                    "charge_now" => &mut supply.charge_now,
                     "capacity" => &mut supply.capacity,
                     "status" => &mut supply.status,
                     _ => return,
@@ -68,10 +71,13 @@ impl Telemetry {
         }
     }
 
-    /// Sorts every series by time: rows of several threads may stand in any order.
+    /// Sorts every series by time: rows of several threads may stand in any order. `charge_now` stands for a charge counter that is not there.
     pub fn sort(&mut self) {
         let by_time = |points: &mut Vec<Point>| points.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));
         for s in self.batteries.values_mut() {
+            if s.charge.is_empty() {
+                s.charge = std::mem::take(&mut s.charge_now);
+            }
             for list in [&mut s.current, &mut s.voltage, &mut s.power, &mut s.charge, &mut s.capacity, &mut s.status] {
                 by_time(list);
             }

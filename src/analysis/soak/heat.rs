@@ -115,7 +115,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     let mut from = 0;
     while from < order.len() {
         let same = order[from..].iter().take_while(|i| values[**i].total_cmp(&values[order[from]]).is_eq()).count();
-        let rank = from as f64 + (same as f64 + 1.0) / 2.0;
+        let rank = from as f64 + f64::midpoint(same as f64, 1.0);
         order[from..from + same].iter().for_each(|i| ranks[*i] = rank);
         from += same;
     }

@@ -84,7 +84,9 @@ impl Trace {
             }
         }
         // Two threads write.
-        all.values_mut().for_each(|series| series.0.sort_by_key(|(t, _)| *t));
+        for series in all.values_mut() {
+            series.0.sort_by_key(|(t, _)| *t);
+        }
         Self(all)
     }
 

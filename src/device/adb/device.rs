@@ -28,7 +28,7 @@ use super::{
     sync::Over,
 };
 use crate::{
-    device::{Adopted, Answer, Cancel, Content, Device, DeviceError, Identified, Placed, ask, keep::Keep},
+    device::{Adopted, Answer, Away, Cancel, Content, Device, DeviceError, Identified, Placed, ask, keep::Keep},
     run::logs::{self, Window},
 };
 
@@ -68,6 +68,8 @@ pub struct Options {
     pub patience: Patience,
     /// How long a lost device is waited for before a run on it is given up.
     pub reconnect: Duration,
+    /// How long it may be away on purpose, its cable cut: what is pinned on it stays that much longer.
+    pub absence: Duration,
     /// Told about every block of the staged files.
     pub progress: Option<OnProgress>,
 }
@@ -82,6 +84,7 @@ impl Default for Options {
             class: None,
             patience: Patience::default(),
             reconnect: Duration::from_mins(5),
+            absence: Duration::ZERO,
             progress: None,
         }
     }
@@ -151,6 +154,13 @@ impl Adb {
     #[must_use]
     pub fn with_agent(mut self, agent: PathBuf) -> Self {
         self.options.agent = agent;
+        self
+    }
+
+    /// How long it may be away on purpose.
+    #[must_use]
+    pub fn with_absence(mut self, absence: Duration) -> Self {
+        self.options.absence = absence;
         self
     }
 
@@ -339,6 +349,19 @@ impl Adb {
         }
     }
 
+    async fn follow(&self, spec: &Spec, cancel: Cancel, away: Option<Away<'_>>) -> Result<Done, AdbError> {
+        let agent = self.stored_agent().await?;
+        let out = format!("{}.out{}", spec.cwd.trim_end_matches('/'), self.steps.fetch_add(1, Ordering::Relaxed));
+        // A device that is away on purpose is not lost before the run must be over.
+        let reconnect = self.options.reconnect.saturating_add(away.map_or(Duration::ZERO, |a| a.absence));
+        let done = run::run(&self.remote, &agent, &out, spec, cancel, (reconnect, away.map(|a| a.started))).await;
+        // What can't be followed to its end must not go on beside the next launch: that would be measured with it.
+        if done.as_ref().is_err_and(|e| !e.is_lost()) {
+            let _ = run::end_orphans(&self.remote, &self.options.root).await;
+        }
+        done
+    }
+
     async fn called_off(&self) {
         match self.cancel.get() {
             Some(cancel) => run::asked(&mut cancel.clone()).await,
@@ -421,14 +444,17 @@ impl Device for Adb {
     }
 
     async fn run(&self, spec: &Spec, cancel: Cancel) -> Result<Done, DeviceError> {
-        let agent = self.stored_agent().await?;
-        let out = format!("{}.out{}", spec.cwd.trim_end_matches('/'), self.steps.fetch_add(1, Ordering::Relaxed));
-        let done = run::run(&self.remote, &agent, &out, spec, cancel, self.options.reconnect).await;
-        // What can't be followed to its end must not go on beside the next launch: that would be measured with it.
-        if done.as_ref().is_err_and(|e| !e.is_lost()) {
-            let _ = run::end_orphans(&self.remote, &self.options.root).await;
-        }
-        Ok(done?)
+        Ok(self.follow(spec, cancel, None).await?)
+    }
+
+    async fn run_away(&self, spec: &Spec, cancel: Cancel, away: Away<'_>) -> Result<Done, DeviceError> {
+        Ok(self.follow(spec, cancel, Some(away)).await?)
+    }
+
+    fn cabled(&self) -> bool {
+        // HOST:PORT, or what wireless debugging registers (adb-SERIAL-XXXXXX._adb-tls-connect._tcp).
+        let serial = self.remote.serial();
+        !serial.contains(':') && !serial.contains("._adb")
     }
 
     async fn fetch(&self, folder: &str, name: &str, host: &Path, limit: u64) -> Result<bool, DeviceError> {
@@ -495,7 +521,7 @@ impl Device for Adb {
 
     fn keep(&self) -> Option<Keep> {
         // Twice the time that a lost device is waited for: then its host has given up.
-        Some(Keep { root: self.options.root.clone(), limit: (2 * self.options.reconnect).max(LEAST_KEPT) })
+        Some(Keep { root: self.options.root.clone(), limit: (2 * self.options.reconnect).max(LEAST_KEPT) + self.options.absence })
     }
 
     async fn remove(&self, folder: &str) {

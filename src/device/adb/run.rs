@@ -8,7 +8,10 @@ use bench_agent::{
     pidfile::ProcessId,
     spec::{Done, Spec},
 };
-use tokio::time::{Instant, sleep};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep},
+};
 
 use super::{
     AdbError, Server, awake, connect,
@@ -49,7 +52,7 @@ pub(super) async fn run(
     out: &str,
     spec: &Spec,
     cancel: Cancel,
-    reconnect: Duration,
+    (reconnect, started): (Duration, Option<&Notify>),
 ) -> Result<Done, AdbError> {
     let here = Path::new(&spec.out_dir);
     std::fs::create_dir_all(here).map_err(AdbError::host(here))?;
@@ -83,7 +86,7 @@ pub(super) async fn run(
         }
         watch.mend(e).await?;
     }
-    watch.to_the_end(stop, cancel, here, Duration::from_millis(spec.grace_ms)).await
+    watch.follow((stop, started), cancel, here, Duration::from_millis(spec.grace_ms)).await
 }
 
 /// Watches a run that an earlier bench has started, and copies its evidence to `here`. An agent that is dead without evidence is an error.
@@ -119,7 +122,7 @@ pub(super) async fn adopt(remote: &Remote, out: &str, here: &Path, cancel: Cance
             return Err(broken(remote, "its agent never began".to_owned()));
         }
     }
-    watch.to_the_end(Stop::No, cancel, here, grace).await
+    watch.follow((Stop::No, None), cancel, here, grace).await
 }
 
 /// The evidence folder of the last step of a work folder.
@@ -205,13 +208,24 @@ impl Watch<'_> {
     }
 
     /// Watches it to its end, whatever happens to the connection, and takes its evidence.
-    async fn to_the_end(&mut self, mut stop: Stop, mut cancel: Cancel, here: &Path, grace: Duration) -> Result<Done, AdbError> {
+    async fn follow(
+        &mut self,
+        (mut stop, mut started): (Stop, Option<&Notify>),
+        mut cancel: Cancel,
+        here: &Path,
+        grace: Duration,
+    ) -> Result<Done, AdbError> {
         loop {
             match self.look().await {
                 Ok(Seen::Done) => break,
                 Ok(Seen::Running) => {}
                 Err(e) if e.is_lost() => self.mend(e).await?,
                 Err(e) => return Err(e),
+            }
+            if self.id.is_some()
+                && let Some(started) = started.take()
+            {
+                started.notify_one();
             }
             let wanted = *cancel.borrow();
             stop = self.stop(stop, wanted, grace).await?;

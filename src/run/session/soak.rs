@@ -91,7 +91,8 @@ impl<D: Device> Session<'_, D> {
                 continue;
             }
             if adopted.is_none() && !self.pause(Duration::from_millis(asked.cool_down_ms)).await {
-                return self.interrupt();
+                self.interrupt();
+                return Ok(());
             }
             let block = plan.measure.repetitions_max;
             let begin = if adopted.is_some() { Begin::Go(self.plain()) } else { self.settle(block).await? };
@@ -115,16 +116,16 @@ impl<D: Device> Session<'_, D> {
             }
             self.recorder.check()?;
             if *self.setup.cancel.borrow() {
-                return self.interrupt();
+                self.interrupt();
+                return Ok(());
             }
         }
         Ok(())
     }
 
-    fn interrupt(&mut self) -> Result<(), RunError> {
+    fn interrupt(&mut self) {
         self.interrupted = true;
         self.recorder.say(&Event::Interrupted { by: "the user".to_owned() });
-        Ok(())
     }
 
     /// Waits; `false` when the user wants to stop.
@@ -159,7 +160,7 @@ impl<D: Device> Session<'_, D> {
         let Some(asked) = self.setup.plan.soak.as_ref().filter(|s| !s.trip.is_empty()) else { return Ok(Vec::new()) };
         let soc = self.setup.device.facts().soc.as_deref().unwrap_or_default();
         let names = self.zones();
-        soak::limits(&asked.trip, soc, names.iter().map(String::as_str))
+        soak::limits(&asked.trip, soc, &names.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     /// Names of the zones that were sampled in this run.

@@ -84,12 +84,11 @@ impl Context<'_> {
                 self.out.error(at.span(), "a `trip` needs temperatures, and telemetry is off", "set `[telemetry] rate`".to_owned());
             }
             let degrees = at.value.trim().strip_suffix('C').and_then(|n| n.trim_end().parse::<f64>().ok());
-            match degrees.filter(|c| DEGREES.contains(c)) {
-                Some(max_c) => limits.push(TripLimit { domain, max_c }),
-                None => {
-                    let help = format!("write for instance \"48C\", from {}C to {}C", DEGREES.start(), DEGREES.end());
-                    self.out.error(at.span(), format!("{} is no temperature to end at", show(&at.value)), help);
-                }
+            if let Some(max_c) = degrees.filter(|c| DEGREES.contains(c)) {
+                limits.push(TripLimit { domain, max_c });
+            } else {
+                let help = format!("write for instance \"48C\", from {}C to {}C", DEGREES.start(), DEGREES.end());
+                self.out.error(at.span(), format!("{} is no temperature to end at", show(&at.value)), help);
             }
         }
         limits

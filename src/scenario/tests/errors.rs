@@ -166,6 +166,45 @@ fn what_this_version_does_not_carry_out_is_refused() {
 }
 
 #[test]
+fn power() {
+    let power = |rest: &str| format!("{GOOD}\n[power]\n{rest}\n");
+    let phone = |rest: &str| power(rest).replace("local = true", "all = true");
+    let cases = [
+        (phone("usb-off = \"uhubctl -a off\""), "17:11 `usb-off` without `usb-on` would leave the device without its cable / name both"),
+        (phone("usb-on = \"x\""), "17:10 `usb-on` without `usb-off` has nothing to undo / name both"),
+        (power("usb-off = \"x\"\nusb-on = \"y\""), "17:11 `usb-off` cuts the cable of a phone or board, and this computer is measured / -"),
+        (
+            phone("on-battery = true\nusb-off = \"x\"\nusb-on = \"y\""),
+            "17:14 `on-battery` and `usb-off` exclude each other / the cable is pulled by hand or cut by a hub",
+        ),
+        (phone("usb-off = \"x 'y\"\nusb-on = \"y\""), "17:11 a quote of `x 'y` has no end / or write the words as a list"),
+        (power("baseline = \"30s\""), "17:12 an idle baseline of 30s is too short for a battery's gauge / at least \"60s\", or \"off\""),
+        (power("method = \"meter\""), "17:10 `method = \"meter\"` without a `meter` / add for instance `meter = { file = \"meter.csv\" }`"),
+        (power("meter = {}"), "17:9 a `meter` has either a `file` or a `command` / write for instance { file = \"meter.csv\" }"),
+        (power("method = \"batery\""), "17:10 `batery` is not a value of `method` / did you mean `battery`?"),
+        (power("supply = \"usb\""), "17:10 `usb` is not a value of `supply` / known: measured"),
+        (
+            power("[telemetry]\nrate = \"0Hz\""),
+            "16:1 [power] without telemetry has nothing to measure with / take `rate = \"0Hz\"` out of [telemetry]",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(only(&text), expected);
+    }
+    let good = check(&phone("usb-off = \"uhubctl -l 1-1 -p 2 -a off\"\nusb-on = [\"my hub\", \"on\"]\naway = \"4m\"\nbaseline = \"2m\""))
+        .expect("good");
+    let found = good.power.expect("power");
+    assert_eq!(found.usb_off, ["uhubctl", "-l", "1-1", "-p", "2", "-a", "off"]);
+    assert_eq!((found.usb_on, found.away_ms, found.baseline_ms), (vec!["my hub".to_owned(), "on".to_owned()], Some(240_000), 120_000));
+    let plain = check(&power("baseline = \"off\"")).expect("good").power.expect("power");
+    assert_eq!((plain.baseline_ms, plain.on_battery, plain.measured), (0, false, false));
+    assert_eq!(check(&power("")).expect("good").power.expect("power").baseline_ms, 60_000);
+    assert!(check(GOOD).expect("good").power.is_none());
+    let warned = check(&power("away = \"4m\"\nrails = \"a/b\"\nmethod = \"battery\"")).expect("good").warnings;
+    assert_eq!(warned.problems.len(), 2, "{warned}");
+}
+
+#[test]
 fn the_device() {
     assert_eq!(check(&with("local = true", "local = true\nsoc = \"sm8750\"")).expect("good").device.htp_arch, 79);
     assert_eq!(

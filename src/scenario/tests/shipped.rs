@@ -1,7 +1,7 @@
 //! The files under `scenarios/`.
 
 use super::{
-    super::{load, schema},
+    super::{Plan, load, schema},
     fake::Fake,
     *,
 };
@@ -41,6 +41,28 @@ fn the_first_scenario_for_a_phone_is_good() {
     assert!(scenario.warnings.is_empty(), "{}", scenario.warnings);
     assert_eq!((scenario.device.local, scenario.device.soc_model), (false, 57));
     assert_eq!(scenario.plan(&backends, &fake::device()).runnable().len(), 8);
+}
+
+/// Power: lengths that vary independently, so that the joules of a token can be told apart (rule R15).
+#[test]
+fn the_scenario_for_power_is_good() {
+    let engines = ["genie", "ort-qnn"].map(|id| Fake { id });
+    let backends: Vec<&dyn Backend> = engines.iter().map(|e| e as &dyn Backend).collect();
+    // The fake engines run on the CPU alone.
+    let text = std::fs::read_to_string("scenarios/power.toml").expect("shipped").replace("\"npu\"", "\"cpu\"");
+    let scenario = check_text("power", &text, Path::new("scenarios"), &backends, &[]).unwrap_or_else(|p| panic!("{p}"));
+    assert!(scenario.warnings.is_empty(), "{}", scenario.warnings);
+    let power = scenario.power.clone().expect("[power]");
+    assert_eq!((power.baseline_ms, power.measured, power.on_battery), (60_000, false, false));
+    let plan = scenario.plan(&backends, &fake::device());
+    assert_eq!(plan.runnable().len(), 8);
+    let rows: Vec<Vec<f64>> =
+        plan.cells.iter().map(|c| vec![f64::from(c.cell.workload.prompt_tokens()), f64::from(c.cell.workload.gen_tokens())]).collect();
+    let joules: Vec<f64> = rows.iter().map(|r| 0.01 * r[0] + 0.2 * r[1]).collect();
+    assert!(crate::analysis::power::least_squares(&rows, &joules).is_ok());
+    // It is kept in the plan that a resume goes on with.
+    let again = Plan::from_toml(&plan.to_toml().expect("text")).expect("a plan");
+    assert_eq!(again.power, Some(power));
 }
 
 /// A phone's scenario is right before its files are there: a warning for each artifact with the way to get it, and as many skipped rows.

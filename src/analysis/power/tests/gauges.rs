@@ -177,12 +177,16 @@ fn size_and_charge_counter_have_to_agree() {
     // 1 A by the current; the counter falls a tenth as fast.
     let mut telemetry = one_battery(&ABI, 160.0, &|t| 2.0 * sine(t));
     let counter = &mut telemetry.batteries.get_mut("battery").unwrap().charge;
-    counter.iter_mut().for_each(|p| p.value = 4_000_000.0 - (4_000_000.0 - p.value) / 10.0);
+    for p in counter.iter_mut() {
+        p.value = 4_000_000.0 - (4_000_000.0 - p.value) / 10.0;
+    }
     let e = measured(&telemetry, 5.0, 155.0).unwrap_err();
     assert!(matches!(&e, Refusal::Contradiction(_)), "{e}");
     // It rises.
     let counter = &mut telemetry.batteries.get_mut("battery").unwrap().charge;
-    counter.iter_mut().for_each(|p| p.value = 8_000_000.0 - p.value);
+    for p in counter.iter_mut() {
+        p.value = 8_000_000.0 - p.value;
+    }
     assert!(measured(&telemetry, 5.0, 155.0).unwrap_err().to_string().contains("rises"));
     // Without a counter the size has to do, and the unit says so.
     telemetry.batteries.get_mut("battery").unwrap().charge.clear();

@@ -1,0 +1,227 @@
+//! Power on the test phone, whose battery is a model (`tests/device/soc.sh`): what bench makes of it against the model's own current and voltage, and
+//! a launch whose cable is cut.
+
+#[path = "device/harness.rs"]
+mod harness;
+mod support;
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use harness::{Adbd, Phone};
+use serde_json::Value;
+use support::{Row, Scenario, bench, journal, only_run, runner, table};
+
+struct Lab {
+    phone: Phone,
+    adb: Adbd,
+    dir: tempfile::TempDir,
+}
+
+impl Lab {
+    fn start() -> Option<Self> {
+        harness::possible().then(|| {
+            let lab = Self { phone: Phone::start(), adb: Adbd::start(), dir: tempfile::tempdir().unwrap() };
+            let libexec = lab.dir.path().join("libexec/x86_64-unknown-linux-musl");
+            fs::create_dir_all(&libexec).unwrap();
+            fs::copy(harness::agent(), libexec.join("bench-agent")).unwrap();
+            fs::copy(runner(), lab.dir.path().join("runner.py")).unwrap();
+            lab
+        })
+    }
+
+    /// One launch of `queries` measured queries that last `pace_ms` each.
+    fn scenario(&self, queries: u32, pace_ms: u32, power: &str) -> PathBuf {
+        let command = ["python3", "./runner.py", "--pace", &pace_ms.to_string()].map(str::to_owned).to_vec();
+        let device = format!("serial = \"{}\"", self.phone.address);
+        let path = Scenario { name: "power", command, device, timeout: "5m", ..Scenario::default() }.write(self.dir.path());
+        let text = fs::read_to_string(&path).unwrap().replace("queries = 2", &format!("queries = {queries}"));
+        fs::write(&path, format!("{text}[power]\n{power}\n")).unwrap();
+        path
+    }
+
+    fn run(&self, scenario: &Path) -> Command {
+        let mut command = bench(self.dir.path());
+        command.env("ADB_SERVER_SOCKET", self.adb.address.to_string()).env("BENCH_LIBEXEC", self.dir.path().join("libexec"));
+        command.arg("run").arg(scenario).args(["--no-report", "--reconnect", "5s"]);
+        command
+    }
+
+    fn folder(&self) -> PathBuf {
+        only_run(&self.dir.path().join("results"))
+    }
+
+    fn shell(&self, script: &str) -> Command {
+        let mut command = Command::new("adb");
+        command.args(["-s", &self.phone.address, "shell", script]).env("ADB_SERVER_SOCKET", self.adb.address.to_string());
+        command
+    }
+}
+
+/// A figure that has to be there.
+#[track_caller]
+fn number(row: &Row, column: &str) -> f64 {
+    support::number(row, column).unwrap_or_else(|| panic!("no {column} in {row:?}"))
+}
+
+/// Waits until something is true: a minute of baseline, and a busy machine.
+#[track_caller]
+fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(300);
+    while !happened() {
+        assert!(Instant::now() < until, "never happened: {what}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Waits for a run of minutes that has to end well.
+#[track_caller]
+fn finish(child: Child) {
+    let ran = child.wait_with_output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+}
+
+/// Current and voltage five times a second, as the model has them: seconds of boot time, and W.
+fn watch(lab: &Lab) -> (Child, thread::JoinHandle<Vec<(f64, f64)>>) {
+    // A file that is being written can be empty for a moment.
+    let script = "cd /sys/class/power_supply/battery; while :; do c=; v=; read -r c <current_now; read -r v <voltage_now; \
+                  read -r t r </proc/uptime; echo $t $c $v; sleep 0.2; done";
+    let mut child = lab.shell(script).stdout(Stdio::piped()).spawn().unwrap();
+    let out = BufReader::new(child.stdout.take().unwrap());
+    let read = thread::spawn(move || {
+        let mut seen = Vec::new();
+        for line in out.lines().map_while(Result::ok) {
+            let words: Vec<f64> = line.split_whitespace().filter_map(|w| w.parse().ok()).collect();
+            if let [t, c, v] = words[..] {
+                seen.push((t, (c * 1e-6).abs() * v * 1e-6));
+            }
+        }
+        seen
+    });
+    (child, read)
+}
+
+/// What the model drew from one time to another: each value holds until the next was seen.
+fn joules(seen: &[(f64, f64)], from: f64, to: f64) -> f64 {
+    seen.windows(2).map(|w| w[0].1 * (w[1].0.min(to) - w[0].0.max(from)).max(0.0)).sum()
+}
+
+#[test]
+fn energy_is_what_the_phones_battery_gave() {
+    let Some(mut lab) = Lab::start() else { return };
+    lab.phone.tell("battery 80 Discharging");
+    // 33 queries of 4 s: 128 s and more from the begin of the first measured one to the end of the last.
+    let scenario = lab.scenario(33, 4000, "method = \"battery\"");
+    let (mut sampler, seen) = watch(&lab);
+    let running = lab.run(&scenario).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("the launch", || {
+        let runs = fs::read_dir(lab.dir.path().join("results")).into_iter().flatten().flatten();
+        runs.into_iter().any(|run| fs::read_to_string(run.path().join("journal.jsonl")).is_ok_and(|text| text.contains("launch_begin")))
+    });
+    // A core's worth of other load in the middle of it: what a phone does beside the model counts too.
+    thread::sleep(Duration::from_secs(30));
+    let mut load = lab.shell("n=0; while [ $n -lt 400000 ]; do n=$((n+1)); done").stdout(Stdio::null()).spawn().unwrap();
+    finish(running);
+    let _ = load.kill();
+    let _ = (load.wait(), sampler.kill(), sampler.wait());
+    let seen = seen.join().unwrap();
+
+    let rows = table(&lab.folder(), "launches.csv");
+    let row = &rows[0];
+    assert_eq!((row["power_method"].as_str(), row["charge_state"].as_str()), ("battery", "discharging"), "{row:?}");
+    assert!(
+        row["power_unit_inferred"].starts_with("current uA by size") && row["power_unit_inferred"].ends_with("voltage uV by size"),
+        "{row:?}"
+    );
+    // The window by the launch's own time stamps, and the model's energy in it.
+    let record: Value = serde_json::from_slice(&fs::read(launch_json(&lab.folder())).unwrap()).unwrap();
+    let queries = record["parsed"]["queries"].as_array().unwrap();
+    let slept = record["steps"][0]["done"]["boottime_minus_monotonic_ns"][0].as_f64().unwrap();
+    let seconds = |ns: &Value| (ns.as_f64().unwrap() + slept) / 1e9;
+    let from = seconds(&queries[1]["start_ns"]);
+    let to = seconds(&queries.last().unwrap()["tokens"].as_array().unwrap().last().unwrap()["t_ns"]);
+    assert!(to - from > 120.0, "{from} {to}");
+    let (gross, truth, error) = (number(row, "energy_gross_j"), joules(&seen, from, to), number(row, "energy_error_j"));
+    println!("gross {gross} J, the model's own {truth:.2} J, stated error {error} J, {} updates/s", row["power_update_hz"]);
+    assert!((gross - truth).abs() <= error, "{gross} is not {truth} within {error}");
+    assert!((gross / truth - 1.0).abs() < 0.03, "{gross} {truth}");
+    // The model steps about once a second, however often it is asked.
+    assert!((0.3..=1.6).contains(&number(row, "power_update_hz")), "{row:?}");
+    // 5 Ah at 80 % and about 4.1 V: at the mean power as many hours as its charge has.
+    let hours = 5.0 * 4.1 / number(row, "power_avg_w");
+    assert!((number(row, "battery_hours") / hours - 1.0).abs() < 0.05, "{row:?}");
+    let baseline = number(row, "baseline_w");
+    assert!(baseline > 1.3, "350 mA at 4.1 V at least: {row:?}");
+    if row["energy_net_j"].is_empty() {
+        assert!(row["absent"].contains("energy_net_j=the baseline ("), "{row:?}");
+    } else {
+        assert!((gross - number(row, "energy_net_j") - baseline * (to - from)).abs() < 0.01 * gross, "{row:?}");
+    }
+    assert!(lab.folder().join("logs").join(lab.phone.address.replace(':', "_")).join("baseline-0/telemetry.csv").is_file());
+}
+
+fn launch_json(folder: &Path) -> PathBuf {
+    let mut folders = vec![folder.join("logs")];
+    while let Some(dir) = folders.pop() {
+        for entry in fs::read_dir(&dir).unwrap().flatten() {
+            if entry.file_name() == "launch.json" {
+                return entry.path();
+            }
+            if entry.path().is_dir() {
+                folders.push(entry.path());
+            }
+        }
+    }
+    panic!("no launch.json in {}", folder.display())
+}
+
+#[test]
+fn a_launch_without_its_cable() {
+    let Some(mut lab) = Lab::start() else { return };
+    lab.phone.tell("battery 80 Charging");
+    let (off, on) = (lab.dir.path().join("off"), lab.dir.path().join("on"));
+    let power =
+        format!("usb-off = [\"touch\", \"{}\"]\nusb-on = \"touch '{}'\"\naway = \"20s\"\nbaseline = \"off\"", off.display(), on.display());
+    let scenario = lab.scenario(3, 2000, &power);
+    let running = lab.run(&scenario).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("the hub's command", || off.exists());
+    assert!(!on.exists());
+    // The hub: the link is gone, and the battery takes over.
+    lab.phone.tell("unplug");
+    lab.phone.tell("battery 80 Discharging");
+    wait_until("the cable's return", || on.exists());
+    lab.phone.tell("battery 80 Charging");
+    lab.phone.tell("plug");
+    finish(running);
+    let rows = table(&lab.folder(), "launches.csv");
+    assert_eq!((rows.len(), rows[0]["status"].as_str(), rows[0]["charge_state"].as_str()), (1, "ok", "discharging"), "{:?}", rows[0]);
+    // Discharging for certain, and much too short.
+    assert!(rows[0]["absent"].contains("power_avg_w=window of "), "{:?}", rows[0]);
+    assert!(rows[0]["absent"].contains("needed 120 s"), "{:?}", rows[0]);
+    let words: Vec<String> = journal(&lab.folder()).iter().filter_map(|e| e["text"].as_str().map(str::to_owned)).collect();
+    assert!(words.iter().all(|w| !w.contains("usb-o")), "{words:?}");
+}
+
+#[test]
+fn on_battery_waits_for_the_battery() {
+    let Some(mut lab) = Lab::start() else { return };
+    lab.phone.tell("battery 80 Charging");
+    let scenario = lab.scenario(1, 0, "baseline = \"off\"");
+    let running = lab.run(&scenario).arg("--on-battery").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // A device on the network stays in reach: it is asked for once, and then the run goes on.
+    let folder = || fs::read_dir(lab.dir.path().join("results")).ok().and_then(|mut all| all.next()?.ok()).map(|e| e.path());
+    let text = || folder().and_then(|f| fs::read_to_string(f.join("journal.jsonl")).ok()).unwrap_or_default();
+    wait_until("the request", || text().contains("\"event\":\"ask\""));
+    thread::sleep(Duration::from_secs(2));
+    assert!(!text().contains("launch_begin"));
+    lab.phone.tell("battery 80 Discharging");
+    finish(running);
+    let row = &table(&lab.folder(), "launches.csv")[0];
+    assert_eq!((row["status"].as_str(), row["charge_state"].as_str()), ("ok", "discharging"), "{row:?}");
+}
