@@ -104,7 +104,10 @@ impl<D: Device> Session<'_, D> {
                     continue;
                 }
                 Begin::Stop if self.lost.is_some() || self.aborted.is_some() => return Ok(()),
-                Begin::Stop => return self.interrupt(),
+                Begin::Stop => {
+                    self.interrupt();
+                    return Ok(());
+                }
             };
             match self.launch(cell, place, (Pass::Soak, 0, block), &start, adopted).await? {
                 None => return self.interrupt(),
