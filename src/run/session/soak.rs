@@ -110,7 +110,10 @@ impl<D: Device> Session<'_, D> {
                 }
             };
             match self.launch(cell, place, (Pass::Soak, 0, block), &start, adopted).await? {
-                None => return self.interrupt(),
+                None => {
+                    self.interrupt();
+                    return Ok(());
+                }
                 Some(Launched { record, lost: true }) => {
                     self.gone(&record);
                     return Ok(());
