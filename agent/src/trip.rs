@@ -55,8 +55,7 @@ mod tests {
         for value in values {
             watch.look(format!("1,thermal,cpuss-0,150,C\n1,battery,nsp0,300,C\n{value}\n").as_bytes());
         }
-        let words = tripped.lock().unwrap().clone();
-        words
+        tripped.lock().unwrap().clone()
     }
 
     #[test]
