@@ -82,11 +82,13 @@ impl Keep {
         quote(&format!("{}/pins", self.root))
     }
 
-    /// Writes down how things are, before they are changed. `sync`, because a phone that crashes must not forget it.
+    /// Writes down how things are, before they are changed; refuses where an earlier bench's changes are still to be put back, since what is there
+    /// now is then not the device's own. `sync`, because a phone that crashes must not forget it.
     pub fn write(&self, was: &[Was]) -> String {
         let what: Vec<String> = was.iter().map(Was::words).collect();
         format!(
-            "mkdir -p {folder} && cd {folder} || exit 1\nprintf '%s' {script} > restore.new && printf '%s' {what} > what.txt && : > alive \
+            "mkdir -p {folder} && cd {folder} || exit 1\n\
+             [ ! -e restore.sh ] || {{ echo 'what an earlier bench has changed is not put back yet' >&2; exit 1; }}\nprintf '%s' {script} > restore.new && printf '%s' {what} > what.txt && : > alive \
              && sync && mv restore.new restore.sh",
             folder = self.folder(),
             script = quote(&restore(was)),

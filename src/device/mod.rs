@@ -99,15 +99,6 @@ pub enum Content<'a> {
     Bytes(&'a [u8]),
 }
 
-/// What is there of a launch that an earlier bench began.
-#[derive(Debug)]
-pub struct Adopted {
-    /// Its work folder.
-    pub work: String,
-    /// The agent's evidence; `None` where it left none.
-    pub done: Option<Done>,
-}
-
 /// A run during which the device may be out of reach on purpose.
 #[derive(Debug, Clone, Copy)]
 pub struct Away<'a> {
@@ -115,6 +106,15 @@ pub struct Away<'a> {
     pub started: &'a Notify,
     /// How long the device may be gone.
     pub absence: Duration,
+}
+
+/// What is there of a launch that an earlier bench began.
+#[derive(Debug)]
+pub struct Adopted {
+    /// Its work folder.
+    pub work: String,
+    /// The agent's evidence; `None` where it left none.
+    pub done: Option<Done>,
 }
 
 /// A file that is put into a work folder.
@@ -222,7 +222,7 @@ pub struct PutBack {
 }
 
 /// How long putting back may take: a `settings` of Android's takes a second on a slow phone.
-const PUT_BACK: Duration = Duration::from_secs(60);
+const PUT_BACK: Duration = Duration::from_mins(1);
 
 /// How long one round of readings may take: a phone's zones alone take a fifth of a second, a slow service some seconds.
 const SENSE: Duration = Duration::from_secs(20);

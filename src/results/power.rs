@@ -29,12 +29,13 @@ pub fn baseline_dir(run: &Path, device: &str, segment: u32) -> PathBuf {
     device_dir(run, device).join(format!("baseline-{segment}"))
 }
 
-type Key<'a> = (&'a str, u32);
+/// Cell, whether it is its soak, number of the launch.
+type Key<T> = (T, bool, u32);
 
-/// Power figures of the measured launches of a run.
+/// Power figures of the measured launches of a run, and of its soaks.
 #[derive(Debug, Default)]
 pub struct RunPower {
-    launches: BTreeMap<(String, u32), LaunchPower>,
+    launches: BTreeMap<Key<String>, LaunchPower>,
 }
 
 /// Joules of one token of a phase by regression over cells.
@@ -53,10 +54,10 @@ impl RunPower {
     pub fn read(run: &Path, plan: &Plan, device: &str, recorded: &Recorded) -> Self {
         let none = Power::default();
         let settings = plan.power.as_ref().unwrap_or(&none);
-        let asked = Asked { method: method(settings.method), measured: settings.measured, rails: &settings.rails };
+        let asked = asked(settings);
         let mut segments: BTreeMap<u32, Segment> = BTreeMap::new();
-        let mut found: Vec<(Key<'_>, Load, LaunchPower, u32)> = Vec::new();
-        let counts = |r: &&(PathBuf, Record)| r.1.pass == Pass::Measure && r.1.status == Status::Ok;
+        let mut found: Vec<(Key<&str>, Load, LaunchPower, u32)> = Vec::new();
+        let counts = |r: &&(PathBuf, Record)| counted(r.1.pass) && r.1.status == Status::Ok;
         for (dir, record) in recorded.launches.iter().filter(counts) {
             let segment =
                 segments.entry(record.segment).or_insert_with(|| Segment::read(&baseline_dir(run, device, record.segment), settings));
@@ -65,23 +66,23 @@ impl RunPower {
                 Ok(load) => launch(dir, record, load, segment, asked),
                 Err(why) => LaunchPower::without(why),
             };
-            found.push(((&record.cell, record.launch), load.unwrap_or_default(), figures, record.segment));
+            found.push(((&record.cell, record.pass == Pass::Soak, record.launch), load.unwrap_or_default(), figures, record.segment));
         }
         // At idle a current's size does not tell its unit: the launches of the same battery do.
         let unit = found.iter().find_map(|(_, _, figures, _)| figures.current);
         let baselines: BTreeMap<u32, Result<Baseline, String>> =
             segments.iter().map(|(number, segment)| (*number, segment.baseline(settings, asked, unit))).collect();
         let missing = Err("no baseline".to_owned());
-        let launches = found.into_iter().map(|((cell, number), load, mut figures, segment)| {
+        let launches = found.into_iter().map(|((cell, soak, number), load, mut figures, segment)| {
             figures.less(&load, baselines.get(&segment).unwrap_or(&missing));
-            ((cell.to_owned(), number), figures)
+            ((cell.to_owned(), soak, number), figures)
         });
         Self { launches: launches.collect() }
     }
 
     /// The figures of one launch; `None` for launches that do not count.
     pub fn of(&self, record: &Record) -> Option<&LaunchPower> {
-        self.launches.get(&(record.cell.clone(), record.launch)).filter(|_| record.pass == Pass::Measure)
+        self.launches.get(&(record.cell.clone(), record.pass == Pass::Soak, record.launch)).filter(|_| counted(record.pass))
     }
 
     /// Joules of a prompt token and of a generated token over the cells that differ from one in prompt and generated length only.
@@ -96,7 +97,10 @@ impl RunPower {
         let (mut rows, mut joules) = (Vec::new(), Vec::new());
         for planned in plan.cells.iter().filter(|c| alike(&c.cell)) {
             let lengths = planned.cell.workload;
-            let own = self.launches.range((planned.id.clone(), 0)..=(planned.id.clone(), u32::MAX)).filter_map(|(_, p)| p.net_j_per_query);
+            let own = self
+                .launches
+                .range((planned.id.clone(), false, 0)..=(planned.id.clone(), false, u32::MAX))
+                .filter_map(|(_, p)| p.net_j_per_query);
             for net_j in own {
                 rows.push(vec![f64::from(lengths.prompt_tokens()), f64::from(lengths.gen_tokens())]);
                 joules.push(net_j);
@@ -109,6 +113,16 @@ impl RunPower {
         let one = |i: usize| Regressed { joules: fit.coefficients[i], interval: fit.intervals[i], n: joules.len() };
         Ok([one(0), one(1)])
     }
+}
+
+/// Passes in which nothing slows the load down.
+const fn counted(pass: Pass) -> bool {
+    matches!(pass, Pass::Measure | Pass::Soak)
+}
+
+/// What the scenario says about power, for the analysis.
+pub fn asked(power: &Power) -> Asked<'_> {
+    Asked { method: method(power.method), measured: power.measured, rails: &power.rails }
 }
 
 fn method(method: PowerMethod) -> Method {
@@ -201,7 +215,7 @@ fn load(parsed: &Parsed, warmup: u32) -> Result<Load, String> {
 }
 
 /// The rows about power of some files of the agent's.
-fn telemetry(files: &[PathBuf]) -> Telemetry {
+pub fn telemetry(files: &[PathBuf]) -> Telemetry {
     let mut telemetry = Telemetry::default();
     for path in files {
         let Ok(mut reader) = csv::ReaderBuilder::new().flexible(true).from_path(path) else { continue };

@@ -180,7 +180,7 @@ impl LaunchMetrics {
 pub fn launch_metrics<'a>(parsed: &Parsed, steps: impl Iterator<Item = &'a Done> + Clone, trace: &Trace, warmup: u32) -> LaunchMetrics {
     let mut m = LaunchMetrics {
         load_ms: parsed.load_ns.map(|(a, b)| ms(a, b)),
-        memory: memory(parsed, steps.clone(), trace, warmup),
+        memory: memory(parsed, &steps, trace, warmup),
         ..LaunchMetrics::default()
     };
     for done in steps {

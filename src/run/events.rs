@@ -157,17 +157,17 @@ pub enum Event {
         /// What ended it: `until-ci`, `max`, `failed`, `budget`, `interrupted`.
         stop: String,
     },
+    /// The user has something to do, now.
+    Ask {
+        /// What.
+        text: String,
+    },
     /// A cell whose soak can't be begun.
     SoakSkipped {
         /// The cell.
         cell: String,
         /// Why.
         reason: String,
-    },
-    /// The user has something to do, now.
-    Ask {
-        /// What.
-        text: String,
     },
     /// Something odd that does not stop the run.
     Warning {

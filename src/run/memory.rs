@@ -104,7 +104,7 @@ fn held(series: &[(u64, f64)], t_ns: u64) -> f64 {
 }
 
 /// The memory figures of a launch.
-pub fn memory<'a>(parsed: &Parsed, steps: impl Iterator<Item = &'a Done> + Clone, trace: &Trace, warmup: u32) -> Memory {
+pub fn memory<'a>(parsed: &Parsed, steps: &(impl Iterator<Item = &'a Done> + Clone), trace: &Trace, warmup: u32) -> Memory {
     let mut m = Memory::default();
     let largest = steps.clone().filter_map(|done| done.memory.as_ref()).max_by_key(|memory| memory.peak.total_kb());
     let with_dmabuf = largest.is_some_and(|memory| memory.peak.dmabuf_kb.is_some());
@@ -158,7 +158,7 @@ fn method(peak: &Footprint) -> String {
 }
 
 /// What needs no split of RSS.
-fn readings<'a>(m: &mut Memory, steps: impl Iterator<Item = &'a Done> + Clone, trace: &Trace) {
+fn readings<'a>(m: &mut Memory, steps: &(impl Iterator<Item = &'a Done> + Clone), trace: &Trace) {
     for (name, at) in [("pss_load_mb", "load_end"), ("pss_end_mb", "end")] {
         let kb = steps.clone().flat_map(|done| &done.pss).find(|sample| sample.at == at).map(|sample| sample.kb);
         m.put(name, kb.map(mb).ok_or_else(|| format!("no PSS at the program's event {at}")));

@@ -56,7 +56,9 @@ pub struct Cable<'a> {
     by_hand: bool,
     /// How long a step of a launch has taken before, by its name.
     last: Option<&'a StepTimes>,
-    /// The launch's time-out.
+    /// What is asked beside a usual launch: the length of a soak.
+    more: Duration,
+    /// The launch's time-out, with that.
     timeout: Duration,
     say: &'a (dyn Fn(&Event) + Sync),
 }
@@ -66,19 +68,19 @@ impl<'a> Cable<'a> {
     pub fn of<D: Device>(
         device: &D,
         power: Option<&'a Power>,
-        last: Option<&'a StepTimes>,
+        (last, more): (Option<&'a StepTimes>, Duration),
         timeout: Duration,
         say: &'a (dyn Fn(&Event) + Sync),
     ) -> Option<Self> {
         let power = power?;
         let by_hand = power.on_battery && device.cabled();
-        (by_hand || !power.usb_off.is_empty()).then_some(Self { power, by_hand, last, timeout, say })
+        (by_hand || !power.usb_off.is_empty()).then_some(Self { power, by_hand, last, more, timeout, say })
     }
 
     /// How long it is away for a step.
     fn away(&self, step: &str) -> Duration {
         let known = self.last.and_then(|times| times.get(step)).map(|took| took.mul_f64(1.1) + SLACK);
-        known.or(self.power.away_ms.map(Duration::from_millis)).unwrap_or(self.timeout)
+        known.or(self.power.away_ms.map(|ms| Duration::from_millis(ms) + self.more)).unwrap_or(self.timeout)
     }
 
     fn wait_s(&self) -> u64 {
@@ -239,7 +241,7 @@ pub async fn begin<D: Device>(
     let busy_s: u32 = PULSES.iter().map(|(busy, idle)| busy + idle).sum();
     let limit_s = idle_s + 2 * u64::from(busy_s) + 30;
     let away = StepTimes::from([(BASELINE.to_owned(), Duration::from_secs(limit_s))]);
-    let cable = Cable::of(device, Some(power), Some(&away), Duration::from_secs(limit_s), say);
+    let cable = Cable::of(device, Some(power), (Some(&away), Duration::ZERO), Duration::from_secs(limit_s), say);
     let script = format!("{pulses}sleep {idle_s}");
     let clock = std::time::Instant::now();
     let done = step(device, &format!("{name}-baseline"), dir, script, limit_s, rate_hz, cancel.clone(), cable).await?;

@@ -531,11 +531,10 @@ impl<D: Device> Session<'_, D> {
         let long = asked.map_or(0, |s| s.duration_ms);
         let timeout = Duration::from_millis(setup.plan.measure.timeout_ms.saturating_add(long));
         let say = |event: &Event| self.recorder.say(event);
-        // A soak takes longer than the launches before it.
-        let took = self.took.get(&place).filter(|_| pass != Pass::Soak);
         // Rule R17: what keeps a device awake without its cable (screen, doze) is pinned by [pin], for the whole run.
-        let cable = Cable::of(setup.device, setup.plan.power.as_ref(), took, timeout, &say);
-        let asked = asked.map(|soak| Asked { soak, trip: &trip, soc, warmup });
+        let took = self.took.get(&place).filter(|_| pass == Pass::Measure);
+        let cable = Cable::of(setup.device, setup.plan.power.as_ref(), (took, Duration::from_millis(long)), timeout, &say);
+        let asked = asked.map(|soak| Asked { soak, trip: &trip, soc, warmup, power: setup.plan.power.as_ref() });
         let request = Request {
             backend,
             launch,

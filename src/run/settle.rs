@@ -34,7 +34,7 @@ pub struct Waited {
     /// What was missing at the end, in words.
     pub lacks: Vec<String>,
     /// What was missing at some time.
-    pub waited_for: Vec<String>,
+    pub missed: Vec<String>,
     /// What was seen last.
     pub state: State,
 }
@@ -62,7 +62,7 @@ pub async fn wait<D: Device>(
             Err(e) if e.is_lost() => return Err(e),
             Err(e) => {
                 let (seconds, why) = (begun.elapsed().as_secs_f64(), Some(format!("it can't be looked at: {e}")));
-                return Ok(Some(Waited { seconds, why, lacks: Vec::new(), waited_for, state: State::default() }));
+                return Ok(Some(Waited { seconds, why, lacks: Vec::new(), missed: waited_for, state: State::default() }));
             }
         };
         looks.push(Look { at_s: begun.elapsed().as_secs_f64(), state });
@@ -91,7 +91,7 @@ pub async fn wait<D: Device>(
             // Nobody waited for it, the rows have it all the same.
             state = asked(device, state).await?;
         }
-        return Ok(Some(Waited { seconds, why, lacks: words(&lacks), waited_for, state }));
+        return Ok(Some(Waited { seconds, why, lacks: words(&lacks), missed: waited_for, state }));
     }
 }
 

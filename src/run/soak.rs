@@ -10,9 +10,13 @@ use bench_backend_api::{
 
 use super::capture::EVENTS;
 use crate::{
-    analysis::soak::{self, Input, Trace},
+    analysis::{
+        power::series,
+        soak::{self, Input, Trace},
+    },
     device::zones::{Domain, domain_of},
-    scenario::{SOAK_EVENTS_LIMIT, Soak, TripLimit},
+    results::power,
+    scenario::{Power, SOAK_EVENTS_LIMIT, Soak, TripLimit},
 };
 
 /// A soak that ended before this share of its time has ended early.
@@ -29,6 +33,8 @@ pub struct Asked<'a> {
     pub soc: &'a str,
     /// Queries at the start of each launch that are discarded.
     pub warmup: u32,
+    /// What the scenario says about power.
+    pub power: Option<&'a Power>,
 }
 
 /// Puts the duration into the job of a launch.
@@ -121,6 +127,15 @@ pub fn figures(
         Unit::Cpu | Unit::Hybrid => Domain::Cpu,
     };
     let least = if cell.quant.is_float() { 1.0 } else { expected.min_agreement.unwrap_or(0.0) };
+    // A reason has no place in a window's row: cells.csv and launches.csv have it.
+    let ends = parsed
+        .queries
+        .first()
+        .zip(parsed.queries.last())
+        .map(|(a, b)| (a.start_ns as f64 / 1e9, b.end_ns.unwrap_or(b.start_ns) as f64 / 1e9));
+    let none = Power::default();
+    let rows = power::telemetry(&[dir.join("telemetry.csv")]);
+    let watts = ends.and_then(|ends| series(&rows, power::asked(asked.power.unwrap_or(&none)), ends).ok());
     soak::analyse(&Input {
         queries: &parsed.queries,
         warmup: asked.warmup,
@@ -132,7 +147,7 @@ pub fn figures(
         peaks: &peaks,
         domain: &domain,
         own_domain: own.as_str(),
-        power: None,
+        power: watts.as_deref(),
         window_ns: asked.soak.window_ms.saturating_mul(1_000_000),
         asked_s: asked.soak.duration_ms as f64 / 1e3,
         early,

@@ -141,6 +141,23 @@ fn measured(
     }
 }
 
+/// The distinct samples of a launch's power over time, in ns of the device's monotonic clock and W, by the battery or by rails: for a timeline and
+/// its windows, whatever their length. Telemetry that was thinned out (changes alone) is good enough for it.
+///
+/// # Errors
+/// External power, suspend, units that contradict: what makes the readings no power.
+pub fn series(telemetry: &Telemetry, asked: Asked<'_>, ends: (f64, f64)) -> Result<Vec<(u64, f64)>, Refusal> {
+    slept(telemetry, ends)?;
+    let has_battery = telemetry.batteries.values().any(super::Supply::has_power);
+    let board = asked.method == Method::Hwmon || asked.method == Method::Auto && !has_battery && !telemetry.rails.is_empty();
+    if board && has_battery && !asked.measured {
+        on_battery(telemetry, ends)?;
+    }
+    let watts = if board { rails(telemetry, asked.rails, ends)?.1 } else { battery::power(telemetry, ends, asked.measured, None)?.watts };
+    let fresh = watts.polls.iter().zip(&watts.fresh).filter(|(p, fresh)| **fresh && p.t_s >= ends.0 && p.t_s <= ends.1);
+    Ok(fresh.map(|(p, _)| ((p.t_s * 1e9).round() as u64, p.value)).collect())
+}
+
 fn finish(method: String, watts: Watts, window: Window, unit: Option<String>) -> Result<Measured, Refusal> {
     let (from, to) = (window.from_s, window.to_s);
     let window_s = to - from;

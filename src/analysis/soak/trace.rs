@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::analysis::series::{TEMPERATURE_JUMP_C, despike};
+
 const S: f64 = 1e9;
 
 /// The values of one name in their order of time.
@@ -83,9 +85,16 @@ impl Trace {
                 all.entry((source.to_owned(), name.to_owned())).or_default().0.push((t, value));
             }
         }
-        // Two threads write.
-        for series in all.values_mut() {
+        for ((source, _), series) in &mut all {
+            // Several threads write.
             series.0.sort_by_key(|(t, _)| *t);
+            // A zone that says 140 C for one sample was not that hot; what was sampled stands in the table all the same.
+            if source == "thermal" {
+                let points: Vec<(f64, f64)> = series.0.iter().map(|&(t, value)| (t as f64, value)).collect();
+                let dropped = despike(&points, TEMPERATURE_JUMP_C).dropped;
+                let mut index = 0..;
+                series.0.retain(|_| index.next().is_none_or(|i: usize| dropped.binary_search(&i).is_err()));
+            }
         }
         Self(all)
     }
@@ -138,6 +147,11 @@ mod tests {
         let series = trace.get("thermal", "a").unwrap();
         assert_eq!(series.values(), [(10, 1.0), (20, 3.0), (40, 2.0)]);
         assert_eq!([5, 10, 19, 20, 60, 200].map(|t| series.at(t, 100)), [None, Some(1.0), Some(1.0), Some(3.0), Some(2.0), None]);
+        let jumps = Trace::read(
+            "1,thermal,a,45,C\n2,thermal,a,140,C\n3,thermal,a,46,C\n1,cpu,busy_pct,5,pct\n2,cpu,busy_pct,99,pct\n3,cpu,busy_pct,5,pct\n",
+        );
+        assert_eq!(jumps.get("thermal", "a").unwrap().values(), [(1, 45.0), (3, 46.0)], "no zone jumps so and back");
+        assert_eq!(jumps.get("cpu", "busy_pct").unwrap().values().len(), 3, "a load does");
         // From 15 to 30: 5 of 1 and 10 of 3.
         let extent = series.extent(15, 30, 100).unwrap();
         assert_eq!((extent.min, extent.max), (1.0, 3.0));

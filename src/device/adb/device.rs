@@ -501,7 +501,8 @@ impl Device for Adb {
     }
 
     async fn ask(&self, argv: &[String], limit: Duration) -> Result<Answer, DeviceError> {
-        let script = line(argv.iter().map(String::as_str));
+        // In place of the shell: the daemon hangs up its direct child when a request is given up, and nothing else.
+        let script = format!("exec {}", line(argv.iter().map(String::as_str)));
         let limits = Limits { time: limit, output: 2 * ask::LIMIT };
         let asked = || async {
             match self.remote.exec(&script, limits).await {

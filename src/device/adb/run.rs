@@ -52,7 +52,7 @@ pub(super) async fn run(
     out: &str,
     spec: &Spec,
     cancel: Cancel,
-    (reconnect, started): (Duration, Option<&Notify>),
+    (reconnect, begun): (Duration, Option<&Notify>),
 ) -> Result<Done, AdbError> {
     let here = Path::new(&spec.out_dir);
     std::fs::create_dir_all(here).map_err(AdbError::host(here))?;
@@ -77,6 +77,7 @@ pub(super) async fn run(
         files: None,
         id: None,
         asked: None,
+        begun,
     };
     let stop = Stop::No;
     if let Err(e) = watch.start().await {
@@ -86,7 +87,7 @@ pub(super) async fn run(
         }
         watch.mend(e).await?;
     }
-    watch.follow((stop, started), cancel, here, Duration::from_millis(spec.grace_ms)).await
+    watch.follow(stop, cancel, here, Duration::from_millis(spec.grace_ms)).await
 }
 
 /// Watches a run that an earlier bench has started, and copies its evidence to `here`. An agent that is dead without evidence is an error.
@@ -112,6 +113,7 @@ pub(super) async fn adopt(remote: &Remote, out: &str, here: &Path, cancel: Cance
         files: None,
         id: None,
         asked: None,
+        begun: None,
     };
     // What never began, or has been ended long ago, is not started now.
     if !watch.is_done().await? {
@@ -122,7 +124,7 @@ pub(super) async fn adopt(remote: &Remote, out: &str, here: &Path, cancel: Cance
             return Err(broken(remote, "its agent never began".to_owned()));
         }
     }
-    watch.follow((Stop::No, None), cancel, here, grace).await
+    watch.follow(Stop::No, cancel, here, grace).await
 }
 
 /// The evidence folder of the last step of a work folder.
@@ -185,6 +187,8 @@ struct Watch<'a> {
     id: Option<ProcessId>,
     /// When the agent was last asked for.
     asked: Option<Instant>,
+    /// Told once the agent is seen at work.
+    begun: Option<&'a Notify>,
 }
 
 impl Watch<'_> {
@@ -208,13 +212,7 @@ impl Watch<'_> {
     }
 
     /// Watches it to its end, whatever happens to the connection, and takes its evidence.
-    async fn follow(
-        &mut self,
-        (mut stop, mut started): (Stop, Option<&Notify>),
-        mut cancel: Cancel,
-        here: &Path,
-        grace: Duration,
-    ) -> Result<Done, AdbError> {
+    async fn follow(&mut self, mut stop: Stop, mut cancel: Cancel, here: &Path, grace: Duration) -> Result<Done, AdbError> {
         loop {
             match self.look().await {
                 Ok(Seen::Done) => break,
@@ -223,9 +221,9 @@ impl Watch<'_> {
                 Err(e) => return Err(e),
             }
             if self.id.is_some()
-                && let Some(started) = started.take()
+                && let Some(begun) = self.begun.take()
             {
-                started.notify_one();
+                begun.notify_one();
             }
             let wanted = *cancel.borrow();
             stop = self.stop(stop, wanted, grace).await?;

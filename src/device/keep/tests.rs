@@ -38,7 +38,7 @@ fn sh(script: &str) -> (bool, String, String) {
 #[test]
 fn everything_is_put_back_and_said() {
     let dir = tempfile::tempdir().unwrap();
-    let keep = Keep { root: dir.path().join("it's a root").display().to_string(), limit: Duration::from_secs(600) };
+    let keep = Keep { root: dir.path().join("it's a root").display().to_string(), limit: Duration::from_mins(10) };
     let (one, two) = (dir.path().join("one"), dir.path().join("t'wo"));
     fs::write(&one, "3000$0").unwrap();
     let states = [was(kind("one", false), &one, "3000$0"), was(kind("two", false), &two, "null")];
@@ -55,7 +55,7 @@ fn everything_is_put_back_and_said() {
 #[test]
 fn what_could_not_be_put_back_stays_to_be() {
     let dir = tempfile::tempdir().unwrap();
-    let keep = Keep { root: dir.path().display().to_string(), limit: Duration::from_secs(600) };
+    let keep = Keep { root: dir.path().display().to_string(), limit: Duration::from_mins(10) };
     let (one, two) = (dir.path().join("one"), dir.path().join("two"));
     assert!(sh(&keep.write(&[was(kind("one", true), &one, "old"), was(kind("two", false), &two, "old")])).0);
     fs::write(&one, "new").unwrap();
@@ -63,6 +63,8 @@ fn what_could_not_be_put_back_stays_to_be() {
     let (ok, _, said) = sh(&keep.put_back());
     assert!(!ok && said.contains("could not put back one of ") && !said.contains("two"), "{said}");
     assert_eq!(fs::read_to_string(&two).unwrap(), "old", "one that fails does not keep the others");
+    let (ok, _, said) = sh(&keep.write(&[was(kind("one", true), &one, "new")]));
+    assert!(!ok && said.contains("not put back yet"), "what is there now is not the device's own: {said}");
     // Once it is as it was, nothing is to be done, whether it can be set or not.
     fs::write(&one, "old").unwrap();
     assert!(sh(&keep.put_back()).0 && !dir.path().join("pins").exists());

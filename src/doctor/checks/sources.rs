@@ -42,9 +42,8 @@ fn said(report: &SourceReport) -> Said {
         (SourceState::Denied, Some((_, lost))) => {
             Said::warning(format!("{line}; {lost}"), "adb root, where the build allows it; or take it as it is")
         }
-        (SourceState::Denied, None) => Said::note(line),
-        // A PC in a virtual machine has neither; nothing can be done about it.
-        (SourceState::Absent, _) => Said::note(line),
+        // What is absent is absent: a PC in a virtual machine has neither zones nor policies.
+        (SourceState::Denied, None) | (SourceState::Absent, _) => Said::note(line),
     }
 }
 

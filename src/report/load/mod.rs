@@ -1,10 +1,11 @@
 //! Run folders into plain structs.
 
 mod run;
+mod soak;
 mod table;
 mod timeline;
 mod types;
 
 pub use run::load;
 pub use table::visible;
-pub use types::{Cell, Estimate, Launches, Layer, Phase, Run, Series, Status, Timeline};
+pub use types::{Cell, Estimate, Launches, Layer, Phase, Run, Series, Soak, Status, Timeline};

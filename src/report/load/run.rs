@@ -9,6 +9,7 @@ use std::{
 use polars::prelude::{col, lit};
 use serde_json::Value;
 
+use super::soak::soaks;
 use super::table::{Loaded, read};
 use super::timeline::timelines;
 use super::types::{Cell, CellKey, Estimate, Launches, Layer, Run, Status};
@@ -49,6 +50,7 @@ pub fn load(dir: &Path) -> Result<Run, ReportError> {
         run.problems.extend(table.complaint());
     }
     timelines(dir, &mut run)?;
+    soaks(dir, &mut run)?;
     let wanted = ["device", "cell", "graph", "phase", "name", "op_type", "value", "value_unit", "count", "method"];
     if let Some(mut table) = optional(&mut run.problems, "no layers", read(dir, &LAYERS, &wanted, None)?, LAYERS.file) {
         run.layers = layers(&mut table);

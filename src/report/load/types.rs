@@ -19,6 +19,8 @@ pub struct Run {
     pub gaps: BTreeMap<CellKey, Vec<f64>>,
     /// The first measured launch of each cell over time, from `telemetry.csv` and `tokens.csv`.
     pub timelines: BTreeMap<CellKey, Timeline>,
+    /// Windows and events of soaks, from `soak.csv` and `soak_events.csv`.
+    pub soaks: BTreeMap<CellKey, Soak>,
     /// `layers.csv`.
     pub layers: BTreeMap<CellKey, Vec<Layer>>,
     /// Tables that are missing and values that make no sense, in words.
@@ -84,6 +86,32 @@ impl Series {
         };
         self.points.iter().map(|(t, value)| (*t, value * factor)).collect()
     }
+}
+
+/// One soak. Times are seconds since its first measured query.
+#[derive(Debug, Clone, Default)]
+pub struct Soak {
+    /// Figures of the windows by column of `soak.csv`, each in the middle of its window.
+    pub series: BTreeMap<&'static str, Vec<(f64, f64)>>,
+    /// Until the end of the last window.
+    pub seconds: f64,
+    /// Length of a window.
+    pub window_s: f64,
+    /// What happened, in the order of the table.
+    pub events: Vec<SoakEvent>,
+}
+
+/// Something that happened in a soak.
+#[derive(Debug, Clone)]
+pub struct SoakEvent {
+    /// When; negative before the first measured query.
+    pub t_s: f64,
+    /// throttle, wrong-tokens, ...
+    pub kind: String,
+    /// Temperature of the cell's part of the device.
+    pub temp_c: Option<f64>,
+    /// In words.
+    pub what: String,
 }
 
 /// What a runner does.

@@ -3,7 +3,6 @@
 use super::device;
 use super::figures::{DASH, median, number, whole};
 use super::groups::{Group, artifact_short, listed, workload};
-use super::soak;
 use super::view::Grid;
 use crate::report::load::Cell;
 use crate::results::schema::METRICS;
@@ -42,7 +41,6 @@ pub fn details(group: &Group) -> Vec<Grid> {
         return Vec::new();
     }
     let mut all = vec![artifacts(&cells), running(&cells)];
-    all.extend(soak::table(group, &cells));
     all.extend(device::tables(group, &cells));
     all.extend([metrics(group, &cells), reported(group, &cells)]);
     all

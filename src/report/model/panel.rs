@@ -10,6 +10,7 @@ use super::figures::Notes;
 use super::groups::{Colours, Group, cells_of, groups, panels};
 use super::layers::layers;
 use super::pairs::{pairs, tables};
+use super::soak::soak;
 use super::timeline::timelines;
 use super::view::{Panel, Set};
 use crate::report::ReportError;
@@ -95,6 +96,7 @@ fn set(run: &Run, group: &Group, anchor: String, colours: &Colours) -> Result<Se
         notes: notes.into_notes(),
         charts: charts(run, group, colours)?,
         timelines: timelines(run, group)?,
+        soak: soak(run, group, colours)?,
         details: details(group),
     })
 }

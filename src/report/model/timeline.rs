@@ -77,7 +77,7 @@ const fn number_of(phase: Phase) -> usize {
 }
 
 /// Colour of a part of the device, the same in every strip.
-const fn part(domain: Domain) -> usize {
+pub const fn part(domain: Domain) -> usize {
     match domain {
         Domain::Cpu => 0,
         Domain::Npu => 1,
@@ -88,7 +88,8 @@ const fn part(domain: Domain) -> usize {
     }
 }
 
-fn words(domain: Domain) -> &'static str {
+/// The part in a reader's words.
+pub const fn words(domain: Domain) -> &'static str {
     match domain {
         Domain::Npu => "NPU",
         Domain::Cpu => "CPU",

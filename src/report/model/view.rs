@@ -129,7 +129,16 @@ pub struct Set {
     pub notes: Vec<Note>,
     pub charts: Vec<Chart>,
     pub timelines: Vec<Chart>,
+    pub soak: Option<SoakView>,
     pub details: Vec<Grid>,
+}
+
+/// The soaks of a set.
+#[derive(Debug, Serialize)]
+pub struct SoakView {
+    pub table: Grid,
+    pub charts: Vec<Chart>,
+    pub events: Option<Grid>,
 }
 
 /// Rows of one workload.

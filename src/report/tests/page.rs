@@ -187,7 +187,7 @@ fn the_page_is_the_same_each_time_and_written_whole() {
 #[test]
 fn a_soak_is_a_table_of_its_own() {
     let (_temporary, dir) = run();
-    assert!(!page_of(&dir).contains("Soak: one long launch"));
+    assert!(!page_of(&dir).contains("Thermal soak: what the soak says"));
     edit(&dir, "cells.csv", |at, mut fields| {
         if fields[at("status")] == "ok" && fields[at("backend")] == "genie" {
             fields[at("soak_ended")] = "early: <b>hot</b>".to_owned();
@@ -197,9 +197,9 @@ fn a_soak_is_a_table_of_its_own() {
         vec![fields]
     });
     let page = page_of(&dir);
-    let table = part(&page, "Soak: one long launch", "</table>");
-    for words in ["end over start", "0.731", "early: &lt;b&gt;hot", "<td>30"] {
+    let table = part(&page, "Thermal soak: what the soak says", "</table>");
+    for words in ["sustained ratio", "0.731", "early: &lt;b&gt;hot", "<td>1800"] {
         assert!(table.contains(words), "no {words} in {table}");
     }
-    assert!(!table.contains("rise in 60 s") && !table.contains("mnn"), "{table}");
+    assert!(!table.contains("rise in 60 s,") && !table.contains("mnn"), "{table}");
 }

@@ -29,7 +29,7 @@ fn query(query: u32, start_s: u64, tokens_s: &[u64]) -> Query {
 #[test]
 fn an_old_record_has_rss_and_says_so() {
     let done = done();
-    let m = memory(&Parsed::default(), std::iter::once(&done), &Trace::default(), 1);
+    let m = memory(&Parsed::default(), &std::iter::once(&done), &Trace::default(), 1);
     // 46875 KiB are 48 MB.
     assert_eq!((m.peak_mb, m.method.as_deref()), (Some(48.0), Some("rss")));
     assert!(FIGURES.iter().all(|name| m.get(name).is_none()));
@@ -66,7 +66,7 @@ fn every_phase_by_the_common_clock() {
     // The discarded query decodes at 4 to 6 s, the measured ones at 8 to 11 s and at 14 to 17 s.
     let queries = vec![query(0, 3, &[4, 5, 6]), query(1, 7, &[8, 11]), query(2, 12, &[14, 17])];
     let parsed = Parsed { queries, ..Parsed::default() };
-    let m = memory(&parsed, std::iter::once(&done), &trace, 1);
+    let m = memory(&parsed, &std::iter::once(&done), &trace, 1);
     assert_eq!((m.peak_mb, m.method.as_deref()), (Some(160.0), Some("dmabuf+anon+shmem")));
     assert_eq!(m.get("mem_load_mb"), Some(112.0)); // (4 + 1 + 2) x 16
     assert_eq!(m.get("mem_prefill_mb"), Some(176.0)); // (8 + 1 + 2) x 16
@@ -92,7 +92,7 @@ fn dma_bufs_that_could_not_be_read_are_in_no_sum() {
     trace.add(5 * S, "process", "shmem_kb", 0.0);
     trace.add(S, "process", "dmabuf_kb", 1e6);
     let parsed = Parsed { queries: vec![query(1, 4, &[4, 6])], ..Parsed::default() };
-    let m = memory(&parsed, std::iter::once(&done), &trace, 1);
+    let m = memory(&parsed, &std::iter::once(&done), &trace, 1);
     assert_eq!((m.peak_mb, m.method.as_deref(), m.get("mem_end_mb")), (Some(32.0), Some("anon+shmem"), Some(16.0)));
     assert!(m.absent.contains(&("dmabuf_mb", refused.to_owned())));
 }
@@ -107,7 +107,7 @@ fn what_the_gpu_has_apart_is_in_the_method_and_in_the_sums() {
         trace.add(5 * S, "process", name, kb as f64);
     }
     let parsed = Parsed { queries: vec![query(1, 4, &[4, 6])], ..Parsed::default() };
-    let m = memory(&parsed, std::iter::once(&done), &trace, 1);
+    let m = memory(&parsed, &std::iter::once(&done), &trace, 1);
     assert_eq!((m.peak_mb, m.method.as_deref()), (Some(64.0), Some("dmabuf+anon+shmem+kgsl")));
     assert_eq!((m.get("gpu_mem_mb"), m.get("mem_end_mb")), (Some(64.0), Some(64.0)));
 }
@@ -123,7 +123,7 @@ fn a_leak_during_the_measured_queries() {
         trace.add(t * S, "process", "shmem_kb", 0.0);
     }
     let parsed = Parsed { queries: vec![query(0, 50, &[51, 52]), query(1, 100, &[101, 299])], ..Parsed::default() };
-    let m = memory(&parsed, std::iter::once(&done), &trace, 1);
+    let m = memory(&parsed, &std::iter::once(&done), &trace, 1);
     let growth = m.growth.expect("200 s");
     assert!((growth.per_h - 57_600.0).abs() < 1e-3 && growth.lo <= growth.per_h && growth.per_h <= growth.hi, "{growth:?}");
     assert_eq!(m.get("mem_growth_mb_per_h"), Some(growth.per_h));

@@ -56,7 +56,7 @@ impl<D: Device> Session<'_, D> {
         self.recorder.say(&Event::Settled {
             block,
             seconds: waited.seconds,
-            waited_for: waited.waited_for,
+            waited_for: waited.missed,
             lacks: waited.lacks.clone(),
             why: waited.why.clone(),
         });

@@ -177,7 +177,7 @@ fn power() {
             phone("on-battery = true\nusb-off = \"x\"\nusb-on = \"y\""),
             "17:14 `on-battery` and `usb-off` exclude each other / the cable is pulled by hand or cut by a hub",
         ),
-        (phone("usb-off = \"x 'y\"\nusb-on = \"y\""), "17:11 a quote of `x 'y` has no end / or write the words as a list"),
+        (phone("usb-off = \"x 'y\"\nusb-on = \"y\""), "17:11 a quote of `x \\'y` has no end / or write the words as a list"),
         (power("baseline = \"30s\""), "17:12 an idle baseline of 30s is too short for a battery's gauge / at least \"60s\", or \"off\""),
         (power("method = \"meter\""), "17:10 `method = \"meter\"` without a `meter` / add for instance `meter = { file = \"meter.csv\" }`"),
         (power("meter = {}"), "17:9 a `meter` has either a `file` or a `command` / write for instance { file = \"meter.csv\" }"),

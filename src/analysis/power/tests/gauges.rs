@@ -224,3 +224,20 @@ fn readings_have_to_cover_the_window() {
     assert!(matches!(measured(&telemetry, 5.0, 155.0), Err(Refusal::Uncovered { .. })));
     assert!(matches!(measured(&Telemetry::default(), 0.0, 150.0), Err(Refusal::Missing(_))));
 }
+
+#[test]
+fn a_timeline_of_thinned_out_readings() {
+    let mut telemetry = one_battery(&Gauge { update_s: 2.0, ..ABI }, 160.0, &sine);
+    // As in a soak: changes alone.
+    let supply = telemetry.batteries.get_mut("battery").unwrap();
+    for list in [&mut supply.current, &mut supply.voltage, &mut supply.status] {
+        list.dedup_by(|b, a| b.value.to_bits() == a.value.to_bits());
+    }
+    let found = series(&telemetry, Asked::default(), (10.0, 20.0)).unwrap();
+    // 10, 12, ... 20 s: 4 V x (0.5 + 0.2 sin(2 pi t / 10)) A; at 12 s sin(2 pi 0.2) = 0.95106.
+    assert_eq!(found.len(), 6);
+    assert_eq!(found[1].0, 12_000_000_000);
+    near(found[1].1, 2.0 + 0.8 * 0.951_06, 1e-4);
+    telemetry.batteries.get_mut("battery").unwrap().status.iter_mut().for_each(|p| p.value = 1.0);
+    assert!(matches!(series(&telemetry, Asked::default(), (10.0, 20.0)), Err(Refusal::External(_))));
+}

@@ -85,13 +85,13 @@ fn what_moves_away_or_never_comes_ends() {
     let mut slow = wanted(&[("skin", 28.0, 36.0)]);
     slow.timeout_ms = 200_000;
     let (at, end) = wait(&slow, |t| skin(60.0 - t / 20.0));
-    assert!(at == 201.0 && matches!(&end, Decision::GiveUp(_, why) if why == "not within 200 s"), "{at} {end:?}");
+    assert!((at - 201.0).abs() < 1e-9 && matches!(&end, Decision::GiveUp(_, why) if why == "not within 200 s"), "{at} {end:?}");
 }
 
 #[test]
 fn what_the_device_does_not_tell_is_not_waited_for() {
     let (at, end) = wait(&wanted(&[("skin", 28.0, 36.0)]), |_| State::default());
-    assert!(at == 6.0 && matches!(&end, Decision::GiveUp(lacks, _) if lacks[0].unseen), "{at} {end:?}");
+    assert!((at - 6.0).abs() < 1e-9 && matches!(&end, Decision::GiveUp(lacks, _) if lacks[0].unseen), "{at} {end:?}");
     // Missing in one look only: it goes on.
     let (_, end) = wait(&wanted(&[("skin", 28.0, 36.0)]), |t| if t == 0.0 { State::default() } else { skin(30.0) });
     assert_eq!(end, Decision::Ready);
@@ -147,5 +147,5 @@ fn everything_else_that_can_be_asked_for() {
     // A battery that is not being charged never gets there.
     let low = State { battery_pct: Some(29.0), ..good };
     let (at, end) = wait(&asked, |_| low.clone());
-    assert!(at == 0.0 && matches!(&end, Decision::GiveUp(_, why) if why == "the battery is not charging"), "{end:?}");
+    assert!((at - 0.0).abs() < 1e-9 && matches!(&end, Decision::GiveUp(_, why) if why == "the battery is not charging"), "{end:?}");
 }
