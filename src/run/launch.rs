@@ -1,5 +1,7 @@
 //! One launch: stage, run every step under the agent, fetch, parse, verify, record.
 
+mod adopt;
+
 use std::{
     collections::BTreeMap,
     fs,
@@ -23,7 +25,7 @@ use super::{
     soak::{self, Asked},
 };
 use crate::{
-    device::{Adopted, Cancel, Content, Device, DeviceError, Placed},
+    device::{Cancel, Content, Device, DeviceError, Placed},
     results::{
         folder::FolderError,
         launches::{Record, Staged, StepRecord},
@@ -32,6 +34,8 @@ use crate::{
     },
     scenario::SOAK_EVENTS_LIMIT,
 };
+
+pub use adopt::adopt;
 
 /// What ends a run, as opposed to a launch.
 #[derive(Debug, Error)]
@@ -70,7 +74,7 @@ pub struct Request<'a> {
     /// Android's task profile for the measured programs.
     pub task_profile: Option<&'a str>,
     /// It goes on for long.
-    pub soak: Option<Asked<'a>>,
+    pub soak: Option<&'a Asked<'a>>,
     /// The cable, where it is taken away while a step runs.
     pub cable: Option<Cable<'a>>,
 }
@@ -109,34 +113,6 @@ pub async fn run<D: Device>(
     let trips = device.round_trips();
     let (result, log) = execute(device, request, dir, work_name, &cancel, (&mut steps, &mut staged)).await;
     record(device, request, dir, &cancel, Ran { result, log, steps, staged, trips })
-}
-
-/// Records a soak that an earlier bench began and that has ended meanwhile.
-pub async fn adopt<D: Device>(device: &D, request: &Request<'_>, dir: &Path, adopted: Adopted) -> Result<Option<Launched>, LaunchError> {
-    let Adopted { work, done } = adopted;
-    let trips = device.round_trips();
-    let paths = Paths { work: work.clone(), events: EVENTS.to_owned() };
-    let step = request.backend.steps(&request.launch, &paths).into_iter().next();
-    let argv = step.as_ref().map(|s| capture::argv(&s.invocation, request.launch.installed, &work)).unwrap_or_default();
-    let (name, outputs) = step.map(|s| (s.name, s.invocation.outputs)).unwrap_or_default();
-    let why = "bench was killed while it ran, and its agent left no evidence of how it ended";
-    let broken = done.is_none().then(|| Failure::new(FailureKind::Infra, why));
-    let mut left = Left { broken, ..Left::default() };
-    let files: Vec<String> = std::iter::once(EVENTS.to_owned()).chain(outputs).collect();
-    let result = match fetched(device, request, &work, dir, &files).await {
-        Ok(()) => {
-            left.captured = match &done {
-                Some(done) => capture::captured(dir, &files, done),
-                None => capture::unended(dir, &files),
-            };
-            Ok(Some(left))
-        }
-        Err(e) => Err(Problem::Device(e)),
-    };
-    device.remove(&work).await;
-    let steps = vec![StepRecord { name, argv, done }];
-    let (_, cancel) = tokio::sync::watch::channel(false);
-    record(device, request, dir, &cancel, Ran { result, log: Ok(None), steps, staged: Staged::default(), trips })
 }
 
 /// What came of the steps of a launch.
@@ -196,7 +172,7 @@ fn record<D: Device>(device: &D, request: &Request<'_>, dir: &Path, cancel: &Can
     };
     let soaked = request.soak.and_then(|asked| {
         let early = failure.as_ref().filter(|f| f.kind != FailureKind::Verify).map(|f| f.message.clone());
-        let figures = soak::figures(&asked, request.launch.cell, request.expected, &parsed, dir, early);
+        let figures = soak::figures(asked, request.launch.cell, request.expected, &parsed, dir, early);
         // Hours of queries: events.jsonl has them.
         parsed.queries.clear();
         figures
@@ -381,7 +357,7 @@ async fn steps<D: Device>(
             remaining(request.timeout, spent),
             request.rate_hz,
         );
-        let spec = match &request.soak {
+        let spec = match request.soak {
             Some(asked) => {
                 let mut spec = spec;
                 soak::lengthen(&mut spec, asked);
@@ -465,7 +441,7 @@ async fn stage<D: Device>(
     staged: &mut Staged,
 ) -> Result<(), Problem> {
     let mut files = request.backend.stage(&request.launch).map_err(Problem::Launch)?;
-    if let Some(asked) = &request.soak {
+    if let Some(asked) = request.soak {
         let usage = |why| Problem::Launch(Failure::new(FailureKind::Usage, why));
         soak::prolong(&mut files, asked.soak.duration_ms).map_err(usage)?;
     }
@@ -545,7 +521,7 @@ fn judge(request: &Request<'_>, captured: &Captured) -> (Parsed, Option<Checks>,
     if failure.is_none() {
         failure.clone_from(&parsed.failure);
     }
-    if let Some(asked) = &request.soak {
+    if let Some(asked) = request.soak {
         // The tokens of a soak are checked also where it ended early.
         failure = failure.or_else(|| soak::too_short(asked, &parsed));
         let checks = soak::verify(request.backend, request.launch.cell, request.expected, &parsed, captured, failure.is_some());

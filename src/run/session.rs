@@ -534,6 +534,7 @@ impl<D: Device> Session<'_, D> {
         // Rule R17: what keeps a device awake without its cable (screen, doze) is pinned by [pin], for the whole run.
         let took = self.took.get(&place).filter(|_| pass == Pass::Measure);
         let cable = Cable::of(setup.device, setup.plan.power.as_ref(), (took, Duration::from_millis(long)), timeout, &say);
+        let asked = asked.map(|soak| Asked { soak, trip: &trip, soc, warmup, power: setup.plan.power.as_ref() });
         let request = Request {
             backend,
             launch,
@@ -547,7 +548,7 @@ impl<D: Device> Session<'_, D> {
             cable,
             start,
             task_profile: pins::task_profile(&setup.plan.pins),
-            soak: asked.map(|soak| Asked { soak, trip: &trip, soc, warmup, power: setup.plan.power.as_ref() }),
+            soak: asked.as_ref(),
         };
         let dir = launch_dir(run, &setup.device.facts().name, &cell, pass, number);
         let work = work_name(&setup.folder.id(), &planned.cell, pass, number);

@@ -14,7 +14,7 @@ use crate::stats;
 
 /// What the tokens of a window add up to.
 #[derive(Default)]
-struct Tokens {
+struct Filling {
     queries: u32,
     count: u32,
     ttft_ms: Vec<f64>,
@@ -28,8 +28,8 @@ pub fn cut(input: &Input<'_>, queries: &[&Query], (begin, last): (u64, u64), hea
     let rest = (last - begin) % w;
     let count = (whole + usize::from(rest * 2 >= w || whole == 0)).max(1);
     let place = |t: u64| if t < begin { usize::MAX } else { ((t - begin) / w) as usize };
-    let mut filled: Vec<Tokens> = Vec::new();
-    filled.resize_with(count, Tokens::default);
+    let mut filled: Vec<Filling> = Vec::new();
+    filled.resize_with(count, Filling::default);
     for q in queries {
         let mut before: Option<u64> = None;
         for token in &q.tokens {
@@ -67,7 +67,7 @@ pub fn cut(input: &Input<'_>, queries: &[&Query], (begin, last): (u64, u64), hea
         .collect()
 }
 
-fn of_tokens(t: &Tokens, from: u64, to: u64) -> Window {
+fn of_tokens(t: &Filling, from: u64, to: u64) -> Window {
     let length_s = seconds(from, to);
     let quantiles = |values: &[f64], p: f64| stats::quantile(values, p);
     // Rule R5: tokens that came in one event say nothing about single ones.
