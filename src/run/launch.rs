@@ -1,6 +1,8 @@
 //! One launch: stage, run every step under the agent, fetch, parse, verify, record.
 
 mod adopt;
+mod judge;
+mod stage;
 
 use std::{
     collections::BTreeMap,
@@ -9,12 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bench_backend_api::{
-    Backend, Captured, Cell, Check, Checks, Ended, Expected, Failure, FailureKind, Launch, ParseError, Parsed, Pass, Paths, Program,
-    Source, StagedFile, Step, contradiction,
-};
+use bench_backend_api::{Backend, Captured, Cell, Check, Ended, Expected, Failure, FailureKind, Launch, Parsed, Pass, Paths};
 use thiserror::Error;
 
+use self::{judge::judge, stage::stage};
 use super::{
     capture::{self, EVENTS, EVENTS_LIMIT, OUTPUT_LIMIT},
     events::Status,
@@ -25,7 +25,7 @@ use super::{
     soak::{self, Asked},
 };
 use crate::{
-    device::{Cancel, Content, Device, DeviceError, Placed},
+    device::{Cancel, Device, DeviceError},
     results::{
         folder::FolderError,
         launches::{Record, Staged, StepRecord},
@@ -285,9 +285,6 @@ struct Left {
     broken: Option<Failure>,
 }
 
-/// What a tool was told is kept beside what it answered, up to this many bytes: larger inputs are filler made by the adapter.
-const KEPT_INPUT: usize = 1 << 20;
-
 /// What to do about a changed file.
 const WROTE: &str = "the file in its work folder is a link to this one: put it back, and give a program that writes into its model a copy";
 
@@ -431,58 +428,6 @@ async fn fetched<D: Device>(device: &D, request: &Request<'_>, work: &str, out: 
     Ok(())
 }
 
-/// Puts everything that the launch needs into its work folder.
-async fn stage<D: Device>(
-    device: &D,
-    request: &Request<'_>,
-    dir: &Path,
-    work: &str,
-    steps: &[Step],
-    staged: &mut Staged,
-) -> Result<(), Problem> {
-    let mut files = request.backend.stage(&request.launch).map_err(Problem::Launch)?;
-    if let Some(asked) = request.soak {
-        let usage = |why| Problem::Launch(Failure::new(FailureKind::Usage, why));
-        soak::prolong(&mut files, asked.soak.duration_ms).map_err(usage)?;
-    }
-    if let Some(name) = clash(&files) {
-        let hint = Some("give one of them another name".to_owned());
-        let message = format!("two different files would be {name} in the work folder");
-        return Err(Problem::Launch(Failure { kind: FailureKind::Usage, message, hint }));
-    }
-    let mut placed = Vec::new();
-    for file in &files {
-        let content = match &file.source {
-            Source::Artifact(name) => {
-                let missing = || Problem::Launch(Failure::new(FailureKind::Model, format!("the artifact has no file {name}")));
-                Content::Host(request.artifact_paths.get(name).ok_or_else(missing)?)
-            }
-            Source::Need(need) => Content::Host(Path::new(request.launch.installed.path(need))),
-            Source::Bytes(bytes) => {
-                if bytes.len() <= KEPT_INPUT {
-                    fs::write(dir.join(capture::kept(&file.name)), bytes).map_err(DeviceError::io(dir))?;
-                }
-                Content::Bytes(bytes)
-            }
-        };
-        if let Content::Host(path) = content {
-            staged.count(&file.source, fs::metadata(path).map_err(DeviceError::io(path))?.len());
-        }
-        let executable = steps.iter().any(|s| matches!(&s.invocation.program, Program::Staged(name) if *name == file.name));
-        placed.push(Placed { name: &file.name, content, executable });
-    }
-    Ok(device.place(work, &placed).await?)
-}
-
-/// A name that two files with different contents have: one would silently stand for both.
-fn clash(files: &[StagedFile]) -> Option<&str> {
-    let mut known = BTreeMap::new();
-    files
-        .iter()
-        .find(|file| known.insert(&file.name, &file.source).is_some_and(|before| *before != file.source))
-        .map(|file| file.name.as_str())
-}
-
 /// What the steps before left of a launch's time; no limit of 0, which a step that began could not meet whatever it did.
 fn remaining(timeout: Duration, spent: Duration) -> Duration {
     timeout.saturating_sub(spent).max(Duration::from_millis(1))
@@ -500,83 +445,6 @@ fn merge(mut whole: Captured, captured: Captured, step: Option<&str>) -> Capture
     whole.evidence.device_nodes.extend(captured.evidence.device_nodes);
     whole.ended = captured.ended;
     whole
-}
-
-/// How a launch went: by the end of the process first, then by what its output says, then by the checks.
-fn judge(request: &Request<'_>, captured: &Captured) -> (Parsed, Option<Checks>, Option<Failure>) {
-    let parsed = request.backend.parse(captured);
-    let mut failure = ended_badly(captured, request.timeout);
-    if let (Some(f), Ok(p)) = (&mut failure, &parsed)
-        && let Some(own) = &p.failure
-        && captured.ended.reason == "exited"
-        && captured.ended.signal.is_none()
-    {
-        // A non-zero exit with a reason given by the runner itself: the runner knows better.
-        *f = own.clone();
-    }
-    let parsed = match parsed {
-        Ok(parsed) => parsed,
-        Err(e) => return (Parsed::default(), None, Some(failure.unwrap_or_else(|| unreadable(&e)))),
-    };
-    if failure.is_none() {
-        failure.clone_from(&parsed.failure);
-    }
-    if let Some(asked) = request.soak {
-        // The tokens of a soak are checked also where it ended early.
-        failure = failure.or_else(|| soak::too_short(asked, &parsed));
-        let checks = soak::verify(request.backend, request.launch.cell, request.expected, &parsed, captured, failure.is_some());
-        let failure = failure.or_else(|| contradiction(&checks).map(|why| Failure::new(FailureKind::Verify, why)));
-        return (parsed, Some(checks), failure);
-    }
-    if failure.is_some() {
-        return (parsed, None, failure);
-    }
-    let checks = request.backend.verify(request.launch.cell, request.expected, &parsed, captured);
-    let failure = contradiction(&checks).map(|why| Failure::new(FailureKind::Verify, why));
-    (parsed, Some(checks), failure)
-}
-
-fn unreadable(e: &ParseError) -> Failure {
-    Failure::new(FailureKind::Runtime, e.to_string())
-}
-
-fn ended_badly(captured: &Captured, timeout: Duration) -> Option<Failure> {
-    let ended = &captured.ended;
-    let words = captured.last_words(2);
-    let said = if words.is_empty() { String::new() } else { format!("; last output: {words}") };
-    let message = ended.message.clone().unwrap_or_default();
-    let failure = match ended.reason.as_str() {
-        "timeout" => Failure::new(FailureKind::Runtime, format!("did not end within {}{said}", humantime::format_duration(timeout))),
-        "output-limit" => Failure::new(FailureKind::Runtime, format!("wrote too much: {message}")),
-        "cancelled" => Failure::new(FailureKind::Infra, "stopped by the user"),
-        "thermal-trip" => Failure {
-            kind: FailureKind::Thermal,
-            message: format!("ended by the thermal trip: {message}"),
-            hint: Some("let the device cool down, or cool it, before it is tried again".to_owned()),
-        },
-        "spawn-failed" => Failure::new(FailureKind::Infra, format!("could not be started: {message}")),
-        _ => match (ended.signal, ended.code) {
-            (Some(signal), _) => Failure::new(FailureKind::Runtime, format!("ended by signal {signal} ({}){said}", signal_name(signal))),
-            (None, Some(0)) => return None,
-            (None, Some(code)) => Failure::new(FailureKind::Runtime, format!("exit status {code}{said}")),
-            (None, None) => Failure::new(FailureKind::Infra, "nobody saw how it ended"),
-        },
-    };
-    Some(failure)
-}
-
-/// Name of a signal, for people.
-fn signal_name(signal: i32) -> &'static str {
-    match signal {
-        4 => "SIGILL",
-        6 => "SIGABRT",
-        7 => "SIGBUS",
-        8 => "SIGFPE",
-        9 => "SIGKILL: the kernel's out-of-memory killer uses it too",
-        11 => "SIGSEGV",
-        15 => "SIGTERM",
-        _ => "a signal",
-    }
 }
 
 /// The worst of several checks.
@@ -598,13 +466,6 @@ pub fn work_name(run: &str, cell: &Cell, pass: Pass, number: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn two_files_of_one_name_are_told() {
-        let file = |name: &str, bytes: &[u8]| StagedFile { name: name.to_owned(), source: Source::Bytes(bytes.to_vec()) };
-        assert_eq!(clash(&[file("a", b"1"), file("b", b"2"), file("a", b"1")]), None);
-        assert_eq!(clash(&[file("a", b"1"), file("b", b"2"), file("b", b"3")]), Some("b"));
-    }
 
     #[test]
     fn steps_share_the_time_of_their_launch() {
