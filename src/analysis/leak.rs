@@ -140,7 +140,7 @@ mod tests {
             z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
             ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64 - 0.5
         };
-        (0..(seconds * 10.0) as u32 + 1).map(|i| f64::from(i) / 10.0).map(|t| (t, value(t, noise()))).collect()
+        (0..=(seconds * 10.0) as u32).map(|i| f64::from(i) / 10.0).map(|t| (t, value(t, noise()))).collect()
     }
 
     #[test]

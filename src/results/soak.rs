@@ -106,12 +106,12 @@ pub fn cell(row: &mut Row, id: &str, plan: &Plan, recorded: &Recorded, ranks: &R
 /// The place of each cell among those that differ from it in the backend alone, by throughput, in the first and in the thirtieth minute.
 pub type Ranks = BTreeMap<String, [Option<usize>; 2]>;
 
-/// A cell with its throughput in both minutes.
-type Rates<'a> = (&'a str, [Option<f64>; 2]);
+/// Throughput in the first and in the thirtieth minute.
+type Rates = [Option<f64>; 2];
 
 /// Ranks of all soaked cells; classes never mix, nor do models, quantisations and lengths.
 pub fn ranks(plan: &Plan, manifest: &Manifest, recorded: &Recorded) -> Ranks {
-    let mut groups: BTreeMap<String, Vec<Rates<'_>>> = BTreeMap::new();
+    let mut groups: BTreeMap<String, Vec<(&str, Rates)>> = BTreeMap::new();
     for planned in &plan.cells {
         let Some((_, soak)) = of(recorded, &planned.id) else { continue };
         let (cell, class) = (&planned.cell, manifest.cells.get(&planned.id).map(|facts| facts.device_class));

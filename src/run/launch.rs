@@ -100,7 +100,7 @@ pub struct Launched {
 /// Runs one launch. `None` when it was cancelled: nothing is recorded and a resume repeats it.
 pub async fn run<D: Device>(
     device: &D,
-    request: Request<'_>,
+    request: &Request<'_>,
     dir: &Path,
     work_name: &str,
     cancel: Cancel,
@@ -126,7 +126,7 @@ struct Ran {
 }
 
 /// Judges what a launch left, and keeps it.
-fn record<D: Device>(device: &D, request: Request<'_>, dir: &Path, cancel: &Cancel, ran: Ran) -> Result<Option<Launched>, LaunchError> {
+fn record<D: Device>(device: &D, request: &Request<'_>, dir: &Path, cancel: &Cancel, ran: Ran) -> Result<Option<Launched>, LaunchError> {
     let Ran { result, log, steps, staged, trips } = ran;
     // Words of bench itself: what a backend knows of its tool's words does not fit them.
     let (mut lost, mut own) = (false, false);
@@ -202,7 +202,7 @@ fn record<D: Device>(device: &D, request: Request<'_>, dir: &Path, cancel: &Canc
 }
 
 /// How the launch began: what was seen before its block, and its own first readings.
-fn began(request: Request<'_>, dir: &Path, steps: &[StepRecord]) -> Start {
+fn began(request: &Request<'_>, dir: &Path, steps: &[StepRecord]) -> Start {
     let first = match steps {
         [first, _, ..] => dir.join(&first.name),
         _ => dir.to_path_buf(),
@@ -219,7 +219,7 @@ fn began(request: Request<'_>, dir: &Path, steps: &[StepRecord]) -> Start {
 }
 
 /// What the device's own log says about the launch; the log is kept beside it.
-fn logged(text: &str, request: Request<'_>, dir: &Path, steps: &[StepRecord], warnings: &mut Vec<String>) -> Vec<logs::Finding> {
+fn logged(text: &str, request: &Request<'_>, dir: &Path, steps: &[StepRecord], warnings: &mut Vec<String>) -> Vec<logs::Finding> {
     let _ = fs::write(dir.join(logs::FILE), text);
     let Some(last) = steps.last() else { return Vec::new() };
     let out = if steps.len() == 1 { dir.to_path_buf() } else { dir.join(&last.name) };
@@ -303,7 +303,7 @@ impl From<DeviceError> for Problem {
 
 async fn execute<D: Device>(
     device: &D,
-    request: Request<'_>,
+    request: &Request<'_>,
     dir: &Path,
     work_name: &str,
     cancel: &Cancel,
@@ -331,7 +331,7 @@ async fn execute<D: Device>(
 
 async fn steps<D: Device>(
     device: &D,
-    request: Request<'_>,
+    request: &Request<'_>,
     dir: &Path,
     work: &str,
     cancel: &Cancel,
@@ -422,7 +422,7 @@ async fn profile_refused<D: Device>(device: &D, work: &str, out: &Path) -> Resul
 }
 
 /// Fetches what a step left in its work folder.
-async fn fetched<D: Device>(device: &D, request: Request<'_>, work: &str, out: &Path, files: &[String]) -> Result<(), DeviceError> {
+async fn fetched<D: Device>(device: &D, request: &Request<'_>, work: &str, out: &Path, files: &[String]) -> Result<(), DeviceError> {
     let events = if request.soak.is_some() { SOAK_EVENTS_LIMIT } else { EVENTS_LIMIT };
     for name in files {
         let limit = if name == EVENTS { events } else { OUTPUT_LIMIT + 1 };
@@ -434,7 +434,7 @@ async fn fetched<D: Device>(device: &D, request: Request<'_>, work: &str, out: &
 /// Puts everything that the launch needs into its work folder.
 async fn stage<D: Device>(
     device: &D,
-    request: Request<'_>,
+    request: &Request<'_>,
     dir: &Path,
     work: &str,
     steps: &[Step],
@@ -503,7 +503,7 @@ fn merge(mut whole: Captured, captured: Captured, step: Option<&str>) -> Capture
 }
 
 /// How a launch went: by the end of the process first, then by what its output says, then by the checks.
-fn judge(request: Request<'_>, captured: &Captured) -> (Parsed, Option<Checks>, Option<Failure>) {
+fn judge(request: &Request<'_>, captured: &Captured) -> (Parsed, Option<Checks>, Option<Failure>) {
     let parsed = request.backend.parse(captured);
     let mut failure = ended_badly(captured, request.timeout);
     if let (Some(f), Ok(p)) = (&mut failure, &parsed)

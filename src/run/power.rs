@@ -284,14 +284,12 @@ fn meter(argv: &[String], dir: &Path) -> std::io::Result<process::Child> {
 
 /// A script of pulses: each says when it began and ended by /proc/uptime, whose reading is its load.
 fn pulses() -> String {
-    let mut script = String::from(
+    let function = String::from(
         "busy() { read -r t r </proc/uptime; echo begin $t; e=$((${t%.*}+$1)); f=${t#*.}; \
          while read -r t r </proc/uptime; do [ ${t%.*} -gt $e ] && break; [ ${t%.*} -eq $e ] && [ ${t#*.} -ge $f ] && break; done; echo end $t; }; sleep 3; ",
     );
-    for (busy, idle) in PULSES {
-        script += &format!("busy {busy}; sleep {idle}; ");
-    }
-    script
+    let pulses: Vec<String> = PULSES.iter().map(|(busy, idle)| format!("busy {busy}; sleep {idle}; ")).collect();
+    format!("{function}{}", pulses.concat())
 }
 
 /// Runs a script of bench's own on the device, with its evidence in a folder of the run.

@@ -556,8 +556,8 @@ impl<D: Device> Session<'_, D> {
         let old = dir.join(launches::FILE).is_file();
         let fresh = if old { launches::again(&dir) } else { dir.clone() };
         let ran = match adopted {
-            Some(adopted) => launch::adopt(setup.device, request, &fresh, adopted).await,
-            None => launch::run(setup.device, request, &fresh, &work, setup.cancel.clone()).await,
+            Some(adopted) => launch::adopt(setup.device, &request, &fresh, adopted).await,
+            None => launch::run(setup.device, &request, &fresh, &work, setup.cancel.clone()).await,
         };
         let Ok(Some(Launched { record, lost })) = ran else {
             let _ = fs::remove_dir_all(&fresh);

@@ -69,10 +69,10 @@ pub fn lengthen(spec: &mut Spec, asked: &Asked<'_>) {
 ///
 /// # Errors
 /// A part of the device without a zone: nothing would protect it.
-pub fn limits(wanted: &[TripLimit], soc: &str, names: &[&str]) -> Result<Vec<Trip>, String> {
+pub fn limits<S: AsRef<str>>(wanted: &[TripLimit], soc: &str, names: &[S]) -> Result<Vec<Trip>, String> {
     let mut all = Vec::new();
     for limit in wanted {
-        let zones = names.iter().copied().filter(|name| part(soc, name) == Some(limit.domain));
+        let zones = names.iter().map(AsRef::as_ref).filter(|name| domain_of(soc, name) == Some(limit.domain));
         let before = all.len();
         all.extend(zones.map(|zone| Trip { zone: zone.to_owned(), max_c: limit.max_c }));
         if all.len() == before {
@@ -84,11 +84,6 @@ pub fn limits(wanted: &[TripLimit], soc: &str, names: &[&str]) -> Result<Vec<Tri
         }
     }
     Ok(all)
-}
-
-/// The part that a zone belongs to; second ones of a type have a number behind `#`.
-fn part(soc: &str, zone: &str) -> Option<Domain> {
-    domain_of(soc, zone.split('#').next().unwrap_or(zone))
 }
 
 /// Verifies what a soak answered: as many queries as there are, each against the reference of the prompt that it repeats. Of one that was
@@ -120,7 +115,7 @@ pub fn figures(
     let read = |name: &str| fs::read_to_string(dir.join(name)).unwrap_or_default();
     let trace = Trace::read(&read("telemetry.csv"));
     let peaks: BTreeMap<String, f64> = soak::peaks(&read("windows.csv"));
-    let domain = |zone: &str| part(asked.soc, zone).map(Domain::as_str);
+    let domain = |zone: &str| domain_of(asked.soc, zone).map(Domain::as_str);
     let own = match cell.unit {
         Unit::Npu => Domain::Npu,
         Unit::Gpu => Domain::Gpu,

@@ -16,7 +16,7 @@ use crate::stats;
 #[derive(Default)]
 struct Filling {
     queries: u32,
-    tokens: u32,
+    count: u32,
     ttft_ms: Vec<f64>,
     gaps_ms: Vec<f64>,
 }
@@ -36,7 +36,7 @@ pub fn cut(input: &Input<'_>, queries: &[&Query], (begin, last): (u64, u64), hea
             // The last token of all lies on the end of its window.
             let at = place(token.t_ns).min(if token.t_ns == last { count - 1 } else { usize::MAX });
             if let Some(t) = filled.get_mut(at) {
-                t.tokens += 1;
+                t.count += 1;
                 match before {
                     None => t.ttft_ms.push(seconds(q.start_ns, token.t_ns) * 1e3),
                     Some(b) => t.gaps_ms.push(seconds(b, token.t_ns) * 1e3),
@@ -79,8 +79,8 @@ fn of_tokens(t: &Filling, from: u64, to: u64) -> Window {
         start_ns: from,
         length_s,
         queries: t.queries,
-        tokens: t.tokens,
-        tok_s: if length_s > 0.0 { f64::from(t.tokens) / length_s } else { 0.0 },
+        tokens: t.count,
+        tok_s: if length_s > 0.0 { f64::from(t.count) / length_s } else { 0.0 },
         decode_tok_s: (sum > 0.0).then(|| t.gaps_ms.len() as f64 * 1e3 / sum),
         ttft_ms: quantiles(&t.ttft_ms, 0.5).zip(quantiles(&t.ttft_ms, 0.9)).map(|(a, b)| [a, b]),
         itl_ms: (|| Some([itl(0.5)?, itl(0.9)?, itl(0.99)?, largest?]))().filter(|_| !merged),

@@ -126,7 +126,7 @@ fn draw(sheet: &Sheet, strip: &Strip, spans: &[Span], x: &Axis, margin: Margin) 
 }
 
 /// Labels at the heights of their lines' ends, moved so that none covers another.
-fn apart<'a>(mut labels: Vec<(i32, &'a String, RGBColor)>, top: i32, bottom: i32) -> Vec<(i32, &'a String, RGBColor)> {
+fn apart(mut labels: Vec<(i32, &String, RGBColor)>, top: i32, bottom: i32) -> Vec<(i32, &String, RGBColor)> {
     labels.sort_by_key(|(y, ..)| *y);
     let mut free = top + LINE / 2;
     for label in &mut labels {

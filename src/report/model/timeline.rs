@@ -242,7 +242,9 @@ mod tests {
     use super::*;
     use crate::report::load::Series;
 
-    fn with(entries: &[(&str, &str, &str, &[(f64, f64)])]) -> Timeline {
+    type Entry<'a> = (&'a str, &'a str, &'a str, &'a [(f64, f64)]);
+
+    fn with(entries: &[Entry]) -> Timeline {
         let series = entries.iter().map(|(source, name, unit, points)| {
             (((*source).to_owned(), (*name).to_owned()), Series { unit: (*unit).to_owned(), points: points.to_vec() })
         });

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Records a soak that an earlier bench began and that has ended meanwhile.
-pub async fn adopt<D: Device>(device: &D, request: Request<'_>, dir: &Path, adopted: Adopted) -> Result<Option<Launched>, LaunchError> {
+pub async fn adopt<D: Device>(device: &D, request: &Request<'_>, dir: &Path, adopted: Adopted) -> Result<Option<Launched>, LaunchError> {
     let Adopted { work, done } = adopted;
     let trips = device.round_trips();
     let paths = Paths { work: work.clone(), events: EVENTS.to_owned() };

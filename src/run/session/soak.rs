@@ -65,16 +65,31 @@ impl<D: Device> Session<'_, D> {
         Ok(left)
     }
 
-    /// Every soak that is not done. `false` when the session ends here.
+    /// Every soak that is not done.
     pub(super) async fn soak(
         &mut self,
         ready: &BTreeMap<usize, ReadyCell>,
         progress: &BTreeMap<usize, Progress>,
         done: &BTreeSet<(usize, Pass, u32)>,
-        mut left: Left,
+        left: Left,
     ) -> Result<(), RunError> {
+        if !self.soak_all(ready, progress, done, left).await? {
+            self.interrupted = true;
+            self.recorder.say(&Event::Interrupted { by: "the user".to_owned() });
+        }
+        Ok(())
+    }
+
+    /// Every soak that is not done; `false` when the user stopped it.
+    async fn soak_all(
+        &mut self,
+        ready: &BTreeMap<usize, ReadyCell>,
+        progress: &BTreeMap<usize, Progress>,
+        done: &BTreeSet<(usize, Pass, u32)>,
+        mut left: Left,
+    ) -> Result<bool, RunError> {
         let plan = self.setup.plan;
-        let Some(asked) = &plan.soak else { return Ok(()) };
+        let Some(asked) = &plan.soak else { return Ok(true) };
         for place in plan.soaked() {
             let Some(cell) = ready.get(&place).filter(|_| self.soaks(place, done)) else { continue };
             let id = plan.cells[place].id.clone();
@@ -91,8 +106,7 @@ impl<D: Device> Session<'_, D> {
                 continue;
             }
             if adopted.is_none() && !self.pause(Duration::from_millis(asked.cool_down_ms)).await {
-                self.interrupt();
-                return Ok(());
+                return Ok(false);
             }
             let block = plan.measure.repetitions_max;
             let begin = if adopted.is_some() { Begin::Go(self.plain()) } else { self.settle(block).await? };
@@ -103,35 +117,23 @@ impl<D: Device> Session<'_, D> {
                     self.recorder.say(&Event::SoakSkipped { cell: id, reason });
                     continue;
                 }
-                Begin::Stop if self.lost.is_some() || self.aborted.is_some() => return Ok(()),
-                Begin::Stop => {
-                    self.interrupt();
-                    return Ok(());
-                }
+                Begin::Stop if self.lost.is_some() || self.aborted.is_some() => return Ok(true),
+                Begin::Stop => return Ok(false),
             };
             match self.launch(cell, place, (Pass::Soak, 0, block), &start, adopted).await? {
-                None => {
-                    self.interrupt();
-                    return Ok(());
-                }
+                None => return Ok(false),
                 Some(Launched { record, lost: true }) => {
                     self.gone(&record);
-                    return Ok(());
+                    return Ok(true);
                 }
                 Some(_) => {}
             }
             self.recorder.check()?;
             if *self.setup.cancel.borrow() {
-                self.interrupt();
-                return Ok(());
+                return Ok(false);
             }
         }
-        Ok(())
-    }
-
-    fn interrupt(&mut self) {
-        self.interrupted = true;
-        self.recorder.say(&Event::Interrupted { by: "the user".to_owned() });
+        Ok(true)
     }
 
     /// Waits; `false` when the user wants to stop.
@@ -166,7 +168,7 @@ impl<D: Device> Session<'_, D> {
         let Some(asked) = self.setup.plan.soak.as_ref().filter(|s| !s.trip.is_empty()) else { return Ok(Vec::new()) };
         let soc = self.setup.device.facts().soc.as_deref().unwrap_or_default();
         let names = self.zones();
-        soak::limits(&asked.trip, soc, &names.iter().map(String::as_str).collect::<Vec<_>>())
+        soak::limits(&asked.trip, soc, &Vec::from_iter(names))
     }
 
     /// Names of the zones that were sampled in this run.

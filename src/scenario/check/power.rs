@@ -120,12 +120,11 @@ impl Context<'_> {
         let mut words: Vec<String> = list.0.iter().map(|w| w.value.clone()).collect();
         let Some(first) = list.0.first() else { return words };
         if let [only] = list.0.as_slice() {
-            match split(&only.value) {
-                Some(parts) => words = parts,
-                None => {
-                    let message = format!("a quote of {} has no end", show(&only.value));
-                    self.out.error(only.span(), message, "or write the words as a list".to_owned());
-                }
+            if let Some(parts) = split(&only.value) {
+                words = parts;
+            } else {
+                let message = format!("a quote of {} has no end", show(&only.value));
+                self.out.error(only.span(), message, "or write the words as a list".to_owned());
             }
         }
         if words.first().is_none_or(String::is_empty) || words.iter().any(|w| w.contains('\0')) {
@@ -143,13 +142,12 @@ fn split(text: &str) -> Option<Vec<String>> {
     for c in text.chars() {
         match (quote, c) {
             (Some(q), c) if c == q => quote = None,
-            (Some(_), c) => word.get_or_insert_default().push(c),
             (None, '"' | '\'') => {
                 quote = Some(c);
                 word.get_or_insert_default();
             }
             (None, c) if c.is_whitespace() => words.extend(word.take()),
-            (None, c) => word.get_or_insert_default().push(c),
+            (_, c) => word.get_or_insert_default().push(c),
         }
     }
     words.extend(word);
