@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::analysis::series::TEMPERATURE_JUMP_C;
+
 use super::{
     DOMAINS,
     figures::{Association, Rise, Window},
@@ -41,11 +43,14 @@ impl Heat<'_> {
         all.map(|e| [e.mean, e.max]).reduce(|a, b| [a[0].max(b[0]), a[1].max(b[1])])
     }
 
-    /// The highest temperature of each part, of the samples and of what else is known of its zones.
+    /// The highest temperature of each part, of the samples and of what else is known of its zones. A value that is far above every sample
+    /// of its zone is one that no zone can have between two of them.
     pub fn peaks(&self, known: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
+        let highest = |name: &str| self.trace.get("thermal", name).and_then(|s| s.values().iter().map(|v| v.1).reduce(f64::max));
+        let possible = |name: &str, value: f64| highest(name).is_none_or(|most| value <= most + TEMPERATURE_JUMP_C);
         let mut all: BTreeMap<String, f64> = BTreeMap::new();
         let sampled = self.trace.of("thermal").flat_map(|(name, s)| s.values().iter().map(move |v| (name, v.1)));
-        for (name, value) in sampled.chain(known.iter().map(|(name, v)| (name.as_str(), *v))) {
+        for (name, value) in sampled.chain(known.iter().map(|(name, v)| (name.as_str(), *v)).filter(|(name, v)| possible(name, *v))) {
             if let Some(domain) = (self.domain)(name).filter(|d| DOMAINS.contains(d)) {
                 all.entry(domain.to_owned()).and_modify(|m| *m = m.max(value)).or_insert(value);
             }
