@@ -224,6 +224,15 @@ impl Adb {
         self.store.clean(&self.remote, &[]).await
     }
 
+    /// Removes the work root with all that is in it. Only for whoever holds the lock and has made the root: what waits for the lock makes it anew.
+    ///
+    /// # Errors
+    /// The device is lost or refuses.
+    pub async fn remove_root(&self) -> Result<(), AdbError> {
+        self.store.clean(&self.remote, &[]).await?;
+        self.remote.sh("removing the work root", &format!("rm -rf -- {}", quote(&self.options.root))).await.map(|_| ())
+    }
+
     /// What of its telemetry this device lets its user see: `bench-agent probe`, by an agent that is sent for it and removed again. `None` while
     /// another bench measures on it: that would be disturbed.
     ///
