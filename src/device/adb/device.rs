@@ -525,6 +525,10 @@ impl Device for Adb {
         Ok(Answer { code: Some(i32::from(said.status)), stdout: said.stdout, stderr: said.stderr })
     }
 
+    fn grows_in(&self, _: &Path) -> String {
+        self.options.root.clone()
+    }
+
     async fn agent(&self) -> Result<String, DeviceError> {
         Ok(self.stored_agent().await?)
     }

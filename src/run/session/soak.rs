@@ -21,6 +21,7 @@ use crate::{
         repetition::Progress,
         soak,
     },
+    scenario::Soak,
 };
 
 /// What a killed bench left of the soaks that were in flight, by place in the plan.
@@ -99,7 +100,7 @@ impl<D: Device> Session<'_, D> {
             } else if adopted.is_some() {
                 None
             } else {
-                self.soakable(place, cell).err()
+                self.soakable(place, cell, asked).await.err()
             };
             if let Some(reason) = refused {
                 self.recorder.say(&Event::SoakSkipped { cell: id, reason });
@@ -146,7 +147,7 @@ impl<D: Device> Session<'_, D> {
     }
 
     /// Why a cell can't be soaked, before it is tried.
-    fn soakable(&self, place: usize, cell: &ReadyCell) -> Result<(), String> {
+    async fn soakable(&self, place: usize, cell: &ReadyCell, asked: &Soak) -> Result<(), String> {
         let planned = &self.setup.plan.cells[place];
         let Some(backend) = self.backend(&planned.cell.backend) else { return Err("there is no such backend".to_owned()) };
         let launch = Launch {
@@ -160,6 +161,10 @@ impl<D: Device> Session<'_, D> {
         };
         let mut files = backend.stage(&launch).map_err(|f| f.message)?;
         soak::prolong(&mut files, 1)?;
+        // A device that is lost here is lost again by what follows.
+        let folder = self.setup.device.grows_in(&self.setup.folder.path);
+        let free = self.setup.device.free(&folder).await.ok().flatten();
+        soak::room(asked, self.setup.plan.telemetry_rate_hz, free)?;
         self.trip().map(|_| ())
     }
 
