@@ -7,7 +7,7 @@ use std::{
 };
 
 use bench_agent::spec::Done;
-use bench_backend_api::{Cell, Parsed, Pass};
+use bench_backend_api::{Captured, Cell, Parsed, Pass, parsed_from_events};
 
 use super::{
     folder::device_dir,
@@ -21,6 +21,8 @@ use crate::{
 
 /// The files of a baseline's folder, `logs/<device>/baseline-<segment>/`, beside the agent's evidence.
 pub const METER: &str = "meter.csv";
+/// What a runner wrote.
+const EVENTS: &str = "events.jsonl";
 /// What a baseline's command writes before and after each pulse of load: `begin` or `end`, and the seconds of /proc/uptime.
 const PULSES: &str = "stdout.txt";
 
@@ -67,7 +69,10 @@ impl RunPower {
             }
             let segment =
                 segments.entry(record.segment).or_insert_with(|| Segment::read(&baseline_dir(run, device, record.segment), settings));
-            let load = load(&record.parsed, plan.measure.warmup);
+            let load = match plan.power.as_ref().and_then(|_| soaked(dir, record)) {
+                Some(parsed) => load(&parsed, plan.measure.warmup),
+                None => load(&record.parsed, plan.measure.warmup),
+            };
             let figures = match &load {
                 Ok(load) => launch(dir, record, load, segment, asked),
                 Err(why) => LaunchPower::without(why),
@@ -228,6 +233,15 @@ fn files(dir: &Path, record: &Record) -> Vec<PathBuf> {
 /// The end of an idle time, for as long as the baseline is: a gauge shows for some seconds what was before.
 fn last_part((from_s, to_s): (f64, f64), baseline_ms: u64) -> (f64, f64) {
     ((to_s - baseline_ms as f64 / 1e3).max(from_s), to_s)
+}
+
+/// The queries of a soak, which its record does not keep: those that were answered.
+fn soaked(dir: &Path, record: &Record) -> Option<Parsed> {
+    record.soak.as_ref()?;
+    let files = [(EVENTS.to_owned(), fs::read(dir.join(EVENTS)).ok()?)].into();
+    let mut parsed = parsed_from_events(&Captured { files, ..Captured::default() }).ok()?;
+    parsed.queries.retain(|q| !q.tokens.is_empty());
+    Some(parsed)
 }
 
 /// What a launch did, by the time stamps of its measured queries.
