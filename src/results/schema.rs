@@ -476,7 +476,7 @@ pub const CELLS: Table = Table {
         ),
         c("soak_span_s", Float, true, "length of the stretches at start and end that are compared: 60 s, or a third of a soak under 3 min"),
         c("sustained_ratio", Float, true, "median throughput of the last soak_span_s over that of the first"),
-        c("time_to_throttle_s", Float, true, "start of the first window under 0.9 of soak_tok_s; exact to a window"),
+        c("time_to_throttle_s", Float, true, "start of the first of two windows in a row under 0.9 of soak_tok_s; exact to a window"),
         c("steady_state_s", Float, true, "from when on every window stays within 5 % of the median of them all"),
         c("throttled_fraction", Float, true, "share of the soak in which a cooling device worked or a CPU cluster was capped"),
         c("first_throttle", Text, true, "the first cooling device whose state rose, or the first cap that fell, and when"),

@@ -68,7 +68,7 @@ const STATE: Columns = &[
 pub fn tables(group: &Group, cells: &[&Cell]) -> Vec<Grid> {
     let all = [
         ("Memory by phase, MB (10⁶ bytes)", MEMORY, "mem_load_mb"),
-        ("Power and energy of the whole device, never of the NPU alone", POWER, "power_method"),
+        ("Power and energy of the whole device, never of the NPU alone", POWER, "power_avg_w"),
         ("The NPU: what the runtime's profile and the device's counters say", NPU, ""),
         ("State of the device", STATE, ""),
     ];

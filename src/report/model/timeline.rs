@@ -7,6 +7,7 @@ use super::figures::{DASH, number};
 use super::groups::{Group, listed, readable, workload};
 use super::lines::thinned;
 use super::view::{Chart, Grid, LegendKey};
+use crate::analysis::power::{Asked, Method, Telemetry, series};
 use crate::device::zones::{Domain, domain_of};
 use crate::report::ReportError;
 use crate::report::charts::{Line, PHASES, Span, Strip, phase_svg, strips};
@@ -16,8 +17,6 @@ use crate::report::load::{Cell, Phase, Run, Timeline};
 const MOST: usize = 4;
 /// Windows in which tokens are counted.
 const WINDOWS: f64 = 80.0;
-/// Lines of a strip that can still be told apart.
-const LINES: usize = 6;
 
 /// The timelines of a set: of its largest workload, a few cells.
 pub fn timelines(run: &Run, group: &Group) -> Result<Vec<Chart>, ReportError> {
@@ -188,15 +187,27 @@ fn usage(timeline: &Timeline) -> Strip {
     Strip { title: "Busy, %".to_owned(), lines: wanted.into_iter().filter_map(line).collect(), from_zero: true }
 }
 
+/// The whole device's draw by its battery or its rails, as the tables have it; nothing where they refuse it (on external power, say).
 fn power(timeline: &Timeline) -> Strip {
-    let rails = timeline.of("power").filter(|(_, series)| series.unit == "W");
-    let line = |(at, (name, series)): (usize, (&str, &crate::report::load::Series))| Line {
-        label: name.to_owned(),
-        part: at,
-        dashed: false,
-        points: series.points.clone(),
-    };
-    Strip { title: "Power, W".to_owned(), lines: rails.enumerate().map(line).take(LINES).collect(), from_zero: true }
+    let mut telemetry = Telemetry::default();
+    for source in ["battery", "power", "clock"] {
+        for (name, series) in timeline.of(source) {
+            for (t, value) in &series.points {
+                telemetry.push((t.max(0.0) * 1e9).round() as u64, source, name, *value);
+            }
+        }
+    }
+    telemetry.sort();
+    let asked = Asked { method: Method::Auto, measured: false, rails: &[] };
+    let watts = series(&telemetry, asked, (0.0, timeline.seconds())).unwrap_or_default();
+    let points: Vec<(f64, f64)> = watts.into_iter().map(|(t_ns, w)| (t_ns as f64 / 1e9, w)).collect();
+    let label = if telemetry.batteries.is_empty() { "rails" } else { "battery" };
+    let line = Line { label: label.to_owned(), part: part(Domain::Battery), dashed: false, points };
+    Strip {
+        title: "Power of the device, W".to_owned(),
+        lines: Vec::from_iter(Some(line).filter(|line| !line.points.is_empty())),
+        from_zero: true,
+    }
 }
 
 fn memory(timeline: &Timeline) -> Strip {
@@ -204,7 +215,8 @@ fn memory(timeline: &Timeline) -> Strip {
         |name: &str| timeline.of("process").find(|(known, _)| *known == name).map(|(_, series)| series.megabytes()).unwrap_or_default();
     let all = [("resident (RSS)", timeline.memory(), 0), ("dma-buf", of("dmabuf_kb"), 1), ("anonymous", of("anon_kb"), 5)];
     let line = |(label, points, part): (&str, Vec<(f64, f64)>, usize)| Line { label: label.to_owned(), part, dashed: false, points };
-    let lines = all.into_iter().filter(|(_, points, _)| !points.is_empty()).map(line).collect();
+    // No dma-buf at all is no line: it says nothing that the others do not.
+    let lines = all.into_iter().filter(|(_, points, _)| points.iter().any(|point| point.1 > 0.0)).map(line).collect();
     Strip { title: "Memory, MB (10⁶ bytes)".to_owned(), lines, from_zero: true }
 }
 
@@ -284,6 +296,31 @@ mod tests {
         ]);
         let found: Vec<_> = clocks(&timeline).lines.into_iter().map(|line| (line.label, line.dashed)).collect();
         assert_eq!(found, [("CPU policy7".to_owned(), false), ("its cap".to_owned(), true)]);
+    }
+
+    #[test]
+    fn a_discharging_battery_is_power_and_one_on_a_charger_is_not() {
+        let draw = |status: f64| {
+            with(&[
+                (
+                    "battery",
+                    "bms/current_now",
+                    "raw",
+                    &[(0.0, -1_000_000.0), (1.0, -1_500_000.0), (2.0, -1_250_000.0), (3.0, -1_100_000.0)],
+                ),
+                ("battery", "bms/voltage_now", "raw", &[(0.0, 4_000_000.0), (1.0, 4_000_000.0), (2.0, 4_000_000.0), (3.0, 4_000_000.0)]),
+                ("battery", "bms/status", "code", &[(0.0, status), (1.0, status), (2.0, status), (3.0, status)]),
+            ])
+        };
+        // 1 A at 4 V are 4 W.
+        let strip = power(&draw(2.0));
+        assert_eq!(strip.lines.iter().map(|line| line.label.as_str()).collect::<Vec<_>>(), ["battery"]);
+        assert!(
+            strip.lines[0].points.iter().any(|(t, w)| (*t - 1.0).abs() < 1e-6 && (*w - 6.0).abs() < 1e-6),
+            "{:?}",
+            strip.lines[0].points
+        );
+        assert!(power(&draw(1.0)).lines.is_empty());
     }
 
     #[test]
