@@ -10,7 +10,7 @@ use super::view::{Chart, Grid, LegendKey};
 use crate::device::zones::{Domain, domain_of};
 use crate::report::ReportError;
 use crate::report::charts::{Line, PHASES, Span, Strip, phase_svg, strips};
-use crate::report::load::{Cell, Phase, Run, Timeline};
+use crate::report::load::{Cell, Phase, Run, Series, Timeline};
 
 /// Timelines of a set: each takes much of a page.
 const MOST: usize = 4;
@@ -105,21 +105,36 @@ pub const fn words(domain: Domain) -> &'static str {
 
 /// The hottest zone of each part at each moment.
 fn temperature(timeline: &Timeline) -> Strip {
-    let mut hottest: BTreeMap<Domain, BTreeMap<u64, f64>> = BTreeMap::new();
+    let mut zones: BTreeMap<Domain, Vec<&Series>> = BTreeMap::new();
     for (zone, series) in timeline.of("thermal") {
-        let Some(domain) = domain_of("", zone) else { continue };
-        for (t, value) in &series.points {
-            // Zones of one round share their time to the millisecond.
-            let most = hottest.entry(domain).or_default().entry((t * 1000.0).round() as u64).or_insert(*value);
-            *most = most.max(*value);
+        if let Some(domain) = domain_of("", zone) {
+            zones.entry(domain).or_default().push(series);
         }
     }
     let parts = [Domain::Npu, Domain::Cpu, Domain::Gpu, Domain::Ddr, Domain::Skin, Domain::Battery];
     let line = |domain: Domain| {
-        let points = hottest.get(&domain)?.iter().map(|(ms, value)| (*ms as f64 / 1000.0, *value)).collect();
+        let points = hottest(zones.get(&domain)?);
         Some(Line { label: words(domain).to_owned(), part: part(domain), dashed: false, points })
     };
     Strip { title: "Temperature, °C".to_owned(), lines: parts.into_iter().filter_map(line).collect(), from_zero: false }
+}
+
+/// A zone that says nothing more counts for so long after its last reading, s: two rounds of the slow zones.
+const GONE_S: f64 = 2.0;
+
+/// The hottest of some zones over time. A round over all zones of a phone takes 200 ms, and its rows have times of their own, so that a zone has its
+/// last reading until the next one; before its first, that one.
+fn hottest(zones: &[&Series]) -> Vec<(f64, f64)> {
+    let mut times: Vec<f64> = zones.iter().flat_map(|zone| zone.points.iter().map(|point| point.0)).collect();
+    times.sort_by(f64::total_cmp);
+    times.dedup();
+    let held = |points: &[(f64, f64)], t: f64| {
+        let after = points.partition_point(|point| point.0 <= t);
+        let (at, value) = *points.get(after.saturating_sub(1))?;
+        (after < points.len() || t - at <= GONE_S).then_some(value)
+    };
+    let most = |t: f64| zones.iter().filter_map(|zone| held(&zone.points, t)).reduce(f64::max);
+    times.into_iter().filter_map(|t| Some((t, most(t)?))).collect()
 }
 
 fn clocks(timeline: &Timeline) -> Strip {
@@ -190,7 +205,7 @@ fn usage(timeline: &Timeline) -> Strip {
 
 fn power(timeline: &Timeline) -> Strip {
     let rails = timeline.of("power").filter(|(_, series)| series.unit == "W");
-    let line = |(at, (name, series)): (usize, (&str, &crate::report::load::Series))| Line {
+    let line = |(at, (name, series)): (usize, (&str, &Series))| Line {
         label: name.to_owned(),
         part: at,
         dashed: false,
@@ -240,7 +255,6 @@ fn table(there: &[Strip]) -> Grid {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::load::Series;
 
     type Entry<'a> = (&'a str, &'a str, &'a str, &'a [(f64, f64)]);
 
@@ -262,6 +276,17 @@ mod tests {
         let strip = temperature(&timeline);
         let found: Vec<_> = strip.lines.iter().map(|line| (line.label.as_str(), line.points.clone())).collect();
         assert_eq!(found, [("CPU", vec![(1.0, 45.0), (2.0, 60.0)]), ("skin", vec![(1.0, 30.0)])]);
+    }
+
+    #[test]
+    fn zones_that_are_read_one_after_the_other_make_no_zigzag() {
+        let timeline = with(&[
+            ("thermal", "cpuss0", "C", &[(1.0, 60.0), (2.0, 62.0), (3.0, 61.0)]),
+            ("thermal", "cpuss1", "C", &[(1.1, 45.0), (2.1, 46.0), (3.1, 46.0), (6.0, 47.0)]),
+        ]);
+        // The cooler zone never shows while the hotter one lives; at 6 s that has been silent for 3 s.
+        let expected = [(1.0, 60.0), (1.1, 60.0), (2.0, 62.0), (2.1, 62.0), (3.0, 61.0), (3.1, 61.0), (6.0, 47.0)];
+        assert_eq!(temperature(&timeline).lines[0].points, expected);
     }
 
     #[test]
