@@ -7,7 +7,7 @@ use std::{
 };
 
 use bench_agent::spec::Done;
-use bench_backend_api::{Captured, Cell, Parsed, Pass, parsed_from_events};
+use bench_backend_api::{Cell, Parsed, Pass};
 
 use super::{
     folder::device_dir,
@@ -21,8 +21,6 @@ use crate::{
 
 /// The files of a baseline's folder, `logs/<device>/baseline-<segment>/`, beside the agent's evidence.
 pub const METER: &str = "meter.csv";
-/// What a runner wrote.
-const EVENTS: &str = "events.jsonl";
 /// What a baseline's command writes before and after each pulse of load: `begin` or `end`, and the seconds of /proc/uptime.
 const PULSES: &str = "stdout.txt";
 
@@ -69,9 +67,9 @@ impl RunPower {
             }
             let segment =
                 segments.entry(record.segment).or_insert_with(|| Segment::read(&baseline_dir(run, device, record.segment), settings));
-            let load = match plan.power.as_ref().and_then(|_| soaked(dir, record)) {
-                Some(parsed) => load(&parsed, plan.measure.warmup),
-                None => load(&record.parsed, plan.measure.warmup),
+            let load = match record.pass {
+                Pass::Soak => soaked(record),
+                _ => load(&record.parsed, plan.measure.warmup),
             };
             let figures = match &load {
                 Ok(load) => launch(dir, record, load, segment, asked),
@@ -138,11 +136,13 @@ const fn counted(pass: Pass) -> bool {
 
 /// What the scenario says about power, for the analysis.
 pub fn asked(power: &Power) -> Asked<'_> {
-    Asked { method: method(power.method), measured: power.measured, rails: &power.rails }
+    Asked { method: method(power), measured: power.measured, rails: &power.rails }
 }
 
-fn method(method: PowerMethod) -> Method {
-    match method {
+fn method(power: &Power) -> Method {
+    match power.method {
+        // Who names a meter wants nothing else, wherever its file can't be read yet.
+        PowerMethod::Auto if power.meter.is_some() => Method::Meter,
         PowerMethod::Auto => Method::Auto,
         PowerMethod::Battery => Method::Battery,
         PowerMethod::Hwmon => Method::Hwmon,
@@ -183,7 +183,8 @@ impl Segment {
         let Some(done) = &self.done else { return Err("the baseline could not be measured".to_owned()) };
         // The idle time is the end of what ran there: before it come pulses, and the wait for the battery.
         let window = last_part((done.start_ns as f64 / 1e9, done.end_ns as f64 / 1e9), settings.baseline_ms);
-        power::baseline(&self.telemetry, self.meter.as_ref(), asked, window, unit, BaselineState::NoModel).map_err(|e| format!("baseline: {e}"))
+        power::baseline(&self.telemetry, self.meter.as_ref(), asked, window, unit, BaselineState::NoModel)
+            .map_err(|e| format!("baseline: {e}"))
     }
 
     /// What the device drew while the runner of a launch did nothing with its model in memory.
@@ -206,8 +207,11 @@ impl Segment {
     /// Whether a launch's clock is the one that readings are placed by.
     fn usable(&self, record: &Record) -> Result<(), String> {
         // Rule R17, also where nothing was sampled.
-        let slept =
-            record.steps.iter().filter_map(|s| s.done.as_ref()).map(|d| d.boottime_minus_monotonic_ns[1] - d.boottime_minus_monotonic_ns[0]);
+        let slept = record
+            .steps
+            .iter()
+            .filter_map(|s| s.done.as_ref())
+            .map(|d| d.boottime_minus_monotonic_ns[1] - d.boottime_minus_monotonic_ns[0]);
         if let Some(ns) = slept.max_by_key(|ns| ns.abs()).filter(|ns| ns.abs() > 100_000_000) {
             return Err(Refusal::Suspended { ms: ns as f64 / 1e6 }.to_string());
         }
@@ -235,15 +239,6 @@ fn last_part((from_s, to_s): (f64, f64), baseline_ms: u64) -> (f64, f64) {
     ((to_s - baseline_ms as f64 / 1e3).max(from_s), to_s)
 }
 
-/// The queries of a soak, which its record does not keep: those that were answered.
-fn soaked(dir: &Path, record: &Record) -> Option<Parsed> {
-    record.soak.as_ref()?;
-    let files = [(EVENTS.to_owned(), fs::read(dir.join(EVENTS)).ok()?)].into();
-    let mut parsed = parsed_from_events(&Captured { files, ..Captured::default() }).ok()?;
-    parsed.queries.retain(|q| !q.tokens.is_empty());
-    Some(parsed)
-}
-
 /// What a launch did, by the time stamps of its measured queries.
 fn load(parsed: &Parsed, warmup: u32) -> Result<Load, String> {
     let seconds = |ns: u64| ns as f64 / 1e9;
@@ -266,6 +261,23 @@ fn load(parsed: &Parsed, warmup: u32) -> Result<Load, String> {
         load.decode.push((first, last));
     }
     if load.window.1 > load.window.0 { Ok(load) } else { Err("the queries took no time".to_owned()) }
+}
+
+/// What a soak did, by what its measured queries add up to.
+fn soaked(record: &Record) -> Result<Load, String> {
+    let worked = record.soak.as_ref().and_then(|soak| soak.worked.as_ref());
+    let worked = worked.ok_or_else(|| "no measured query of the soak gave a token, or its record is an older bench's".to_owned())?;
+    let end_ns = worked.last.tokens.last().map_or(0, |t| t.t_ns);
+    let window = (worked.first.start_ns as f64 / 1e9, end_ns as f64 / 1e9);
+    let load = Load {
+        window,
+        queries: worked.queries,
+        prompt_tokens: worked.prompt_tokens,
+        gen_tokens: worked.gen_tokens,
+        seconds: Some((worked.prefill_s, worked.decode_s)),
+        ..Load::default()
+    };
+    if window.1 > window.0 { Ok(load) } else { Err("the queries took no time".to_owned()) }
 }
 
 /// The rows about power of some files of the agent's.
@@ -323,6 +335,37 @@ mod tests {
         assert_eq!(super::load(&parsed, 3).unwrap_err(), "no measured query");
         let silent = Parsed { queries: vec![Query { query: 1, aggregate_n: Some(5), ..Query::default() }], ..Parsed::default() };
         assert!(super::load(&silent, 1).unwrap_err().contains("no time for each token"));
+    }
+
+    #[test]
+    fn a_soak_is_what_its_queries_add_up_to() {
+        let query = |number: u32, start_s: u64, last_s: u64| Query {
+            query: number,
+            start_ns: start_s * 1_000_000_000,
+            tokens: vec![Token { id: None, t_ns: last_s * 1_000_000_000 }],
+            ..Query::default()
+        };
+        let text = r#"{"format_version":1,"cell":"c","pass":"soak","launch":0,"block":0,"segment":0,"status":"ok","failure":null,"checks":null,
+            "parsed":{},"steps":[]}"#;
+        let mut value: serde_json::Value = serde_json::from_str(text).unwrap();
+        value["parsed"] = serde_json::to_value(Parsed::default()).unwrap();
+        let mut record: Record = serde_json::from_value(value).unwrap();
+        assert!(soaked(&record).unwrap_err().contains("older bench"));
+        let worked = crate::analysis::soak::Worked {
+            first: query(1, 100, 102),
+            last: query(900, 4000, 4010),
+            queries: 900,
+            prompt_tokens: 28_800,
+            gen_tokens: 45_000,
+            prefill_s: 900.0,
+            decode_s: 2900.0,
+        };
+        record.soak = Some(crate::analysis::soak::Soak { worked: Some(worked), ..Default::default() });
+        let load = soaked(&record).unwrap();
+        assert_eq!((load.window, load.gen_tokens, load.seconds), ((100.0, 4010.0), 45_000, Some((900.0, 2900.0))));
+        // Memory and the NPU's counters see the same window, and single queries of a soak are in no table.
+        let ends: Vec<u32> = record.timed().queries.iter().map(|q| q.query).collect();
+        assert_eq!((ends, record.parsed.queries.len()), (vec![1, 900], 0));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use bench_backend_api::Pass;
+use bench_backend_api::{Pass, Setting};
 
 use super::{
     launches::{Record, Recorded},
@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     analysis::soak::{Happening, Soak, Window},
+    run::events::Status,
     scenario::Plan,
 };
 
@@ -109,14 +110,33 @@ pub type Ranks = BTreeMap<String, [Option<usize>; 2]>;
 /// Throughput in the first and in the thirtieth minute.
 type Rates = [Option<f64>; 2];
 
-/// Ranks of all soaked cells; classes never mix, nor do models, quantisations and lengths.
+/// What a cell has on an axis; `None` where the axis means nothing to its backend.
+fn effective(setting: &Setting) -> Option<&str> {
+    match setting {
+        Setting::Asked(value) | Setting::Fixed(value) => Some(value),
+        Setting::NotApplicable => None,
+    }
+}
+
+/// Ranks of all soaked cells whose tokens are not wrong; classes never mix, nor do models, quantisations, lengths and axes.
 pub fn ranks(plan: &Plan, manifest: &Manifest, recorded: &Recorded) -> Ranks {
     let mut groups: BTreeMap<String, Vec<(&str, Rates)>> = BTreeMap::new();
     for planned in &plan.cells {
-        let Some((_, soak)) = of(recorded, &planned.id) else { continue };
+        let Some((record, soak)) = of(recorded, &planned.id) else { continue };
         let (cell, class) = (&planned.cell, manifest.cells.get(&planned.id).map(|facts| facts.device_class));
-        let group =
-            format!("{class:?} {} {} {} {}", cell.model.name, cell.quant, cell.workload.prompt_tokens(), cell.workload.gen_tokens());
+        // Tokens that are wrong have no speed.
+        if record.status == Status::Unverified {
+            continue;
+        }
+        let axes: Vec<String> = cell.axes.iter().filter_map(|(axis, setting)| Some(format!("{axis}={}", effective(setting)?))).collect();
+        let group = format!(
+            "{class:?} {} {} {} {} {}",
+            cell.model.name,
+            cell.quant,
+            cell.workload.prompt_tokens(),
+            cell.workload.gen_tokens(),
+            axes.join(" ")
+        );
         groups.entry(group).or_default().push((&planned.id, [soak.minute_1_tok_s, soak.minute_30_tok_s]));
     }
     let mut ranks = Ranks::new();

@@ -33,8 +33,9 @@ pub fn cut(input: &Input<'_>, queries: &[&Query], (begin, last): (u64, u64), hea
     for q in queries {
         let mut before: Option<u64> = None;
         for token in &q.tokens {
-            // The last token of all lies on the end of its window.
-            let at = place(token.t_ns).min(if token.t_ns == last { count - 1 } else { usize::MAX });
+            // The last token of all may lie on the end of the last window; one after that is of the part that is left out.
+            let on_the_end = token.t_ns == last && last - begin == count as u64 * w;
+            let at = if on_the_end { count - 1 } else { place(token.t_ns) };
             if let Some(t) = filled.get_mut(at) {
                 t.count += 1;
                 match before {
@@ -102,10 +103,7 @@ fn sampled(window: &mut Window, input: &Input<'_>, heat: &Heat<'_>, states: &Sta
     window.npu_mhz = mean("npu", "q6_clock");
     window.cooling = states.highest_cooling(from, to);
     window.throttled = states.fraction(from, to);
-    window.watts = input.power.and_then(|power| {
-        let inside: Vec<f64> = power.iter().filter(|(t, _)| (from..to).contains(t)).map(|(_, watts)| *watts).collect();
-        stats::mean(&inside)
-    });
+    window.watts = input.power.and_then(|power| Some(power.extent(from, to, heat.hold_ns)?.mean));
 }
 
 /// The CPU cluster with the highest clock that it can have, or that it had.
