@@ -32,6 +32,7 @@ const POWER: Columns = &[
     ("energy_gross_j", "gross, J"),
     ("energy_net_j", "net, J"),
     ("baseline_w", "idle, W"),
+    ("baseline_state", "model while idle"),
     ("energy_j_per_prompt_tok", "net J per prompt token"),
     ("energy_j_per_tok", "net J per generated token"),
     ("energy_phase_method", "how told apart"),

@@ -113,6 +113,10 @@ impl<D: Device> Session<'_, D> {
             if adopted.is_none() && !self.pause(Duration::from_millis(asked.cool_down_ms)).await {
                 return Ok(false);
             }
+            if adopted.is_none() && self.power.is_none() {
+                // Nothing was measured before it in this segment.
+                self.begin_power().await?;
+            }
             let block = plan.measure.repetitions_max;
             let begin = if adopted.is_some() { Begin::Go(self.plain()) } else { self.settle(block).await? };
             let start = match begin {
