@@ -49,7 +49,9 @@ pub fn parsed_from_events(captured: &Captured) -> Result<Parsed, ParseError> {
                 Some(begin) if parsed.queries.is_empty() && parsed.load_ns.is_some_and(|(_, loaded)| loaded <= begin) && begin <= t_ns => {
                     parsed.idle_ns = Some((begin, t_ns));
                 }
-                _ => parsed.warnings.push("idle_end without an idle_begin between load_end and the first query: not taken for idle".to_owned()),
+                _ => parsed
+                    .warnings
+                    .push("idle_end without an idle_begin between load_end and the first query: not taken for idle".to_owned()),
             },
             Event::Prompt { t_ns, query, tokens } => {
                 if places.insert(query, parsed.queries.len()).is_some() {
