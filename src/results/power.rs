@@ -186,7 +186,8 @@ impl Segment {
         let Some(done) = &self.done else { return Err("the baseline could not be measured".to_owned()) };
         // The idle time is the end of what ran there: before it come pulses, and the wait for the battery.
         let window = last_part((done.start_ns as f64 / 1e9, done.end_ns as f64 / 1e9), settings.baseline_ms);
-        power::baseline(&self.telemetry, self.meter.as_ref(), asked, window, unit, BaselineState::NoModel).map_err(|e| format!("baseline: {e}"))
+        power::baseline(&self.telemetry, self.meter.as_ref(), asked, window, unit, BaselineState::NoModel)
+            .map_err(|e| format!("baseline: {e}"))
     }
 
     /// What the device drew while the runner of a launch did nothing with its model in memory.
@@ -209,8 +210,11 @@ impl Segment {
     /// Whether a launch's clock is the one that readings are placed by.
     fn usable(&self, record: &Record) -> Result<(), String> {
         // Rule R17, also where nothing was sampled.
-        let slept =
-            record.steps.iter().filter_map(|s| s.done.as_ref()).map(|d| d.boottime_minus_monotonic_ns[1] - d.boottime_minus_monotonic_ns[0]);
+        let slept = record
+            .steps
+            .iter()
+            .filter_map(|s| s.done.as_ref())
+            .map(|d| d.boottime_minus_monotonic_ns[1] - d.boottime_minus_monotonic_ns[0]);
         if let Some(ns) = slept.max_by_key(|ns| ns.abs()).filter(|ns| ns.abs() > 100_000_000) {
             return Err(Refusal::Suspended { ms: ns as f64 / 1e6 }.to_string());
         }
