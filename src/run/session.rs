@@ -12,6 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bench_agent::spec::Trip;
 use bench_backend_api::{Availability, Backend, DeviceClass, Expected, Installed, Launch, Pass, Unit};
 use thiserror::Error;
 
@@ -156,6 +157,7 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
         aborted: None,
         pins: String::new(),
         unsoakable: BTreeMap::new(),
+        trip: Vec::new(),
         power: None,
         took: BTreeMap::new(),
         idled: BTreeSet::new(),
@@ -275,6 +277,8 @@ struct Session<'a, D> {
     pins: String,
     /// Cells whose soak an earlier segment could not begin, with the reason.
     unsoakable: BTreeMap<usize, String>,
+    /// What ends the soak that is next.
+    trip: Vec<Trip>,
 }
 
 impl<D: Device> Session<'_, D> {
@@ -540,7 +544,6 @@ impl<D: Device> Session<'_, D> {
         };
         let facts = setup.device.facts();
         let soc = facts.soc.as_deref().unwrap_or_default();
-        let trip = if pass == Pass::Soak { self.trip().unwrap_or_default() } else { Vec::new() };
         let asked = setup.plan.soak.as_ref().filter(|_| pass == Pass::Soak);
         let warmup = setup.plan.measure.warmup;
         let long = asked.map_or(0, |s| s.duration_ms);
@@ -551,7 +554,7 @@ impl<D: Device> Session<'_, D> {
         // Rule R17: what keeps a device awake without its cable (screen, doze) is pinned by [pin], for the whole run.
         let took = self.took.get(&place).filter(|_| pass == Pass::Measure);
         let cable = Cable::of(setup.device, setup.plan.power.as_ref(), (took, more), timeout, &say);
-        let asked = asked.map(|soak| Asked { soak, trip: &trip, soc, warmup, power: setup.plan.power.as_ref() });
+        let asked = asked.map(|soak| Asked { soak, trip: &self.trip, soc, warmup, power: setup.plan.power.as_ref() });
         let mut request = Request {
             backend,
             launch,

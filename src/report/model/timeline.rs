@@ -8,6 +8,7 @@ use super::groups::{Group, listed, readable, workload};
 use super::lines::thinned;
 use super::view::{Chart, Grid, LegendKey};
 use crate::analysis::power::{Asked, Method, Telemetry, series};
+use crate::analysis::series::{TEMPERATURE_JUMP_C, despike};
 use crate::device::zones::{Domain, domain_of};
 use crate::report::ReportError;
 use crate::report::charts::{Line, PHASES, Span, Strip, phase_svg, strips};
@@ -107,7 +108,8 @@ fn temperature(timeline: &Timeline) -> Strip {
     let mut hottest: BTreeMap<Domain, BTreeMap<u64, f64>> = BTreeMap::new();
     for (zone, series) in timeline.of("thermal") {
         let Some(domain) = domain_of("", zone) else { continue };
-        for (t, value) in &series.points {
+        // What one failed reading of one zone says would be the hottest of all.
+        for (t, value) in &despike(&series.points, TEMPERATURE_JUMP_C).kept {
             // Zones of one round share their time to the millisecond.
             let most = hottest.entry(domain).or_default().entry((t * 1000.0).round() as u64).or_insert(*value);
             *most = most.max(*value);
@@ -274,6 +276,23 @@ mod tests {
         let strip = temperature(&timeline);
         let found: Vec<_> = strip.lines.iter().map(|line| (line.label.as_str(), line.points.clone())).collect();
         assert_eq!(found, [("CPU", vec![(1.0, 45.0), (2.0, 60.0)]), ("skin", vec![(1.0, 30.0)])]);
+    }
+
+    #[test]
+    fn a_single_reading_of_140_degrees_is_not_the_hottest() {
+        let timeline = with(&[
+            ("thermal", "cpuss0", "C", &[(1.0, 40.0), (2.0, 41.0), (3.0, 42.0), (4.0, 43.0)]),
+            ("thermal", "cpuss1", "C", &[(1.0, 44.0), (2.0, 140.0), (3.0, 45.0), (4.0, 46.0)]),
+            // Two in a row are a change.
+            ("thermal", "nsphvx-0", "C", &[(1.0, 40.0), (2.0, 95.0), (3.0, 96.0), (4.0, 50.0)]),
+        ]);
+        let strip = temperature(&timeline);
+        let values = |label: &str| {
+            let line = strip.lines.iter().find(|line| line.label == label).unwrap();
+            line.points.iter().map(|p| p.1).collect::<Vec<_>>()
+        };
+        assert_eq!(values("CPU"), [44.0, 41.0, 45.0, 46.0]);
+        assert_eq!(values("NPU"), [40.0, 95.0, 96.0, 50.0]);
     }
 
     #[test]
