@@ -1,5 +1,8 @@
 //! Power of a run's launches: reads what the run folder holds (telemetry, baseline, meter) and lets [`crate::analysis::power`] judge it.
 
+#[cfg(test)]
+mod baselines;
+
 use std::{
     collections::BTreeMap,
     fs,

@@ -29,7 +29,7 @@ pub fn parsed_from_events(captured: &Captured) -> Result<Parsed, ParseError> {
         return Err(ParseError { file: FILE.to_owned(), message: format!("{NO_EVENTS}{first}") });
     }
     let mut parsed = Parsed { warnings, ..Parsed::default() };
-    let (mut load_begin, mut idle_begin) = (None, None);
+    let (mut load_begin, mut idle_begin, mut idle_unknown) = (None, None, false);
     // Of every query its place in the list: a soak has too many to look through.
     let mut places: BTreeMap<u32, usize> = BTreeMap::new();
     let wrong = |message: String| ParseError { file: FILE.to_owned(), message };
@@ -49,9 +49,7 @@ pub fn parsed_from_events(captured: &Captured) -> Result<Parsed, ParseError> {
                 Some(begin) if parsed.queries.is_empty() && parsed.load_ns.is_some_and(|(_, loaded)| loaded <= begin) && begin <= t_ns => {
                     parsed.idle_ns = Some((begin, t_ns));
                 }
-                _ => parsed
-                    .warnings
-                    .push("idle_end without an idle_begin between load_end and the first query: not taken for idle".to_owned()),
+                _ => idle_unknown = true,
             },
             Event::Prompt { t_ns, query, tokens } => {
                 if places.insert(query, parsed.queries.len()).is_some() {
@@ -99,6 +97,10 @@ pub fn parsed_from_events(captured: &Captured) -> Result<Parsed, ParseError> {
             // Tokens of several in a line come as single ones.
             Event::End { .. } | Event::Tokens { .. } | Event::Memory { .. } | Event::Layer { .. } => {}
         }
+    }
+    if idle_unknown {
+        let text = "idle_end without an idle_begin between load_end and the first query: not taken for idle";
+        parsed.warnings.push(text.to_owned());
     }
     if parsed.idle_ns.zip(parsed.queries.first()).is_some_and(|((_, end), first)| first.start_ns < end) {
         return Err(wrong("the first query begins before idle_end".to_owned()));
