@@ -83,13 +83,14 @@ impl Keep {
     }
 
     /// Writes down how things are, before they are changed; refuses where an earlier bench's changes are still to be put back, since what is there
-    /// now is then not the device's own. `sync`, because a phone that crashes must not forget it.
+    /// now is then not the device's own. A shell runs the note: nobody else may write it, and the umask of a daemon of Android's is 0. `sync`, because a phone that crashes must not forget it.
     pub fn write(&self, was: &[Was]) -> String {
         let what: Vec<String> = was.iter().map(Was::words).collect();
         format!(
-            "mkdir -p {folder} && cd {folder} || exit 1\n\
+            "mkdir -p {root} && umask 077 && mkdir -p {folder} && cd {folder} || exit 1\n\
              [ ! -e restore.sh ] || {{ echo 'what an earlier bench has changed is not put back yet' >&2; exit 1; }}\nprintf '%s' {script} > restore.new && printf '%s' {what} > what.txt && : > alive \
              && sync && mv restore.new restore.sh",
+            root = quote(&self.root),
             folder = self.folder(),
             script = quote(&restore(was)),
             what = quote(&what.join(", "))
@@ -131,7 +132,7 @@ impl Keep {
         );
         // Left behind as the agent is: see `adb/run.rs`.
         format!(
-            "cd {} || exit 1\nprintf '%s' {} > guard.sh\n$(command -v setsid) sh -c 'sh guard.sh </dev/null >/dev/null 2>&1 &'\ntrue",
+            "umask 077; cd {} || exit 1\nprintf '%s' {} > guard.sh\n$(command -v setsid) sh -c 'sh guard.sh </dev/null >/dev/null 2>&1 &'\ntrue",
             self.folder(),
             quote(&script)
         )

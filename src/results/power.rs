@@ -12,6 +12,7 @@ use bench_backend_api::{Cell, Parsed, Pass};
 use super::{
     folder::device_dir,
     launches::{Record, Recorded},
+    soak::said,
 };
 use crate::{
     analysis::power::{self, Asked, Baseline, CurrentUnit, FitError, LaunchPower, Load, Meter, Method, Refusal, Telemetry},
@@ -61,7 +62,7 @@ impl RunPower {
         for (dir, record) in recorded.launches.iter().filter(counts) {
             let segment =
                 segments.entry(record.segment).or_insert_with(|| Segment::read(&baseline_dir(run, device, record.segment), settings));
-            let load = load(&record.parsed, plan.measure.warmup);
+            let load = load(&said(dir, record), plan.measure.warmup);
             let figures = match &load {
                 Ok(load) => launch(dir, record, load, segment, asked),
                 Err(why) => LaunchPower::without(why),

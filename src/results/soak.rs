@@ -1,9 +1,9 @@
 //! Rows of `soak.csv`, `soak_events.csv` and `telemetry_windows.csv`, and the soak's columns of a cell. The figures themselves come with the
 //! launch's record ([`crate::analysis::soak`]).
 
-use std::{collections::BTreeMap, path::Path};
+use std::{borrow::Cow, collections::BTreeMap, fs, path::Path};
 
-use bench_backend_api::Pass;
+use bench_backend_api::{Captured, Ended, Parsed, Pass, parsed_until_wrong};
 
 use super::{
     launches::{Record, Recorded},
@@ -12,8 +12,26 @@ use super::{
 };
 use crate::{
     analysis::soak::{Happening, Soak, Window},
+    run::EVENTS,
     scenario::Plan,
 };
+
+/// What a launch said. The record of a soak has no queries: memory and energy need their times, and `events.jsonl` has them.
+pub fn said<'a>(dir: &Path, record: &'a Record) -> Cow<'a, Parsed> {
+    let whole = || {
+        record.soak.as_ref().filter(|_| record.parsed.queries.is_empty())?;
+        let files = [(EVENTS.to_owned(), fs::read(dir.join(EVENTS)).ok()?)].into();
+        let done = record.steps.last().and_then(|step| step.done.as_ref());
+        let ended = Ended { window_ns: done.map(|done| (done.start_ns, done.end_ns)), ..Ended::default() };
+        let (mut parsed, _) = parsed_until_wrong(&Captured { files, ended, ..Captured::default() }).ok()?;
+        // One that was ended in the middle of its prefill.
+        while parsed.queries.last().is_some_and(|q| q.tokens.is_empty()) {
+            parsed.queries.pop();
+        }
+        Some(Parsed { queries: parsed.queries, ..record.parsed.clone() })
+    };
+    whole().map_or(Cow::Borrowed(&record.parsed), Cow::Owned)
+}
 
 /// The soak of a cell, if there is one.
 fn of<'a>(recorded: &'a Recorded, cell: &str) -> Option<(&'a Record, &'a Soak)> {
@@ -70,8 +88,11 @@ pub fn cell(row: &mut Row, id: &str, plan: &Plan, recorded: &Recorded, ranks: &R
         let planned = plan.soaked().iter().any(|place| plan.cells[*place].id == id);
         let why = recorded.unsoaked.iter().find(|(cell, _)| cell == id).map(|(_, why)| why.as_str());
         let failed = recorded.launches.iter().map(|(_, r)| r).find(|r| r.cell == id && r.pass == Pass::Soak);
-        let why = why.or(failed.and_then(|r| r.failure.as_ref()).map(|f| f.message.as_str()));
-        row.maybe("soak_ended", planned.then(|| format!("not run: {}", why.unwrap_or("the run ended before it"))));
+        let ended = match (failed.and_then(|r| r.failure.as_ref()), why) {
+            (Some(f), _) => format!("failed: {}", f.message),
+            (None, why) => format!("not run: {}", why.unwrap_or("the run ended before it")),
+        };
+        row.maybe("soak_ended", planned.then_some(ended));
         return;
     };
     let ended = soak.early.as_ref().map_or_else(|| "complete".to_owned(), |why| format!("early: {why}"));

@@ -278,3 +278,32 @@ fn next_to_nothing_is_no_panic() {
     bare.queries[1].end_ns = None;
     assert_eq!(bare.analysed(10, |_| ()).sustained_ratio, None);
 }
+
+/// Tokens of one query at the given milliseconds after its start.
+fn one_query(ms: &[u64]) -> Made {
+    let tokens: Vec<Token> = ms.iter().map(|t| Token { id: Some(1), t_ns: BOOT + t * MS }).collect();
+    let end_ns = tokens.last().map(|t| t.t_ns);
+    let queries = vec![Query { query: 1, start_ns: BOOT, tokens, end_ns, ..Query::default() }];
+    Made { seconds: 12, queries, telemetry: String::new() }
+}
+
+#[test]
+fn what_comes_after_the_last_window_is_in_none() {
+    // 12 s are one window of 10 s and a rest of less than half a one: the token at 12 s, and the gap before it, are left out.
+    let soak = one_query(&[1000, 2000, 3000, 12_000]).analysed(10, |_| ());
+    let w = &soak.windows[0];
+    assert_eq!((soak.windows.len(), w.tokens, w.queries, w.tok_s), (1, 3, 0, 0.3));
+    assert_eq!(w.itl_ms.unwrap()[3], 1000.0);
+    // A token on the end of the last window is in it, and so is its query.
+    let soak = one_query(&[1000, 2000, 3000, 10_000]).analysed(10, |_| ());
+    let w = &soak.windows[0];
+    assert_eq!((soak.windows.len(), w.tokens, w.queries), (1, 4, 1));
+}
+
+/// Of an agent that was killed nobody knows when its program ran: a time stamp of the wall clock is then not seen to be wrong.
+#[test]
+fn times_of_another_clock_do_not_fill_the_memory() {
+    let soak = one_query(&[1000, 1_764_500_000_000]).analysed(1, |_| ());
+    assert!(soak.windows.len() <= 100_000);
+    let _ = one_query(&[1000, 18_000_000_000_000]).analysed(1, |_| ());
+}
