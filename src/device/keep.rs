@@ -87,7 +87,7 @@ impl Keep {
     pub fn write(&self, was: &[Was]) -> String {
         let what: Vec<String> = was.iter().map(Was::words).collect();
         format!(
-            "mkdir -p {root} && umask 077 && mkdir -p {folder} && cd {folder} || exit 1\n\
+            "mkdir -p {root} && chmod go-w {root} && umask 077 && mkdir -p {folder} && cd {folder} || exit 1\n\
              [ ! -e restore.sh ] || {{ echo 'what an earlier bench has changed is not put back yet' >&2; exit 1; }}\nprintf '%s' {script} > restore.new && printf '%s' {what} > what.txt && : > alive \
              && sync && mv restore.new restore.sh",
             root = quote(&self.root),
@@ -107,7 +107,9 @@ impl Keep {
     pub fn put_back(&self) -> String {
         format!(
             "{ALIVE}\ncd {folder} 2>/dev/null || exit 0\n[ -e restore.sh ] || {{ cd /; rm -rf {folder}; exit 0; }}\n\
-             alive guard.pid && [ \"$p\" != \"$GUARD\" ] && kill $p\n\
+             [ \"$(tail -n 1 restore.sh)\" = 'exit $e' ] || {{ echo 'the note of it, '{folder}'/restore.sh, is damaged: put it back by hand and remove the folder of the note:' \
+             $(cat what.txt 2>/dev/null) >&2; exit 1; }}\n\
+             [ ! -e guard.pid ] || {{ alive guard.pid && [ \"$p\" != \"$GUARD\" ] && kill $p; }}\n\
              sh restore.sh > said.txt; s=$?\ncat what.txt\n\
              if [ $s = 0 ]; then cd /; rm -rf {folder}; else cat said.txt >&2; fi\nexit $s",
             folder = self.folder()
