@@ -317,7 +317,9 @@ async fn execute<D: Device>(
     };
     let result = self::steps(device, request, dir, &work, cancel, (&mut *records, staged)).await;
     let lost = matches!(&result, Err(Problem::Device(e)) if e.is_lost());
-    if lost && request.soak.is_some() {
+    // It has run, and there is no room for what it left.
+    let no_room = matches!(&result, Err(Problem::Device(e)) if e.disk_full()) && records.last().is_some_and(|step| step.done.is_some());
+    if (lost || no_room) && request.soak.is_some() {
         // What a soak has done until then stays on the device, for the resume that adopts it.
         return (result, Ok(None));
     }

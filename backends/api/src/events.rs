@@ -219,7 +219,8 @@ mod tests {
 
     #[test]
     fn what_comes_before_a_wrong_event_is_kept() {
-        let more = GOOD.replace("{\"v\":1,\"event\":\"end\",\"t_ns\":20}\n", "{\"v\":1,\"event\":\"prompt\",\"t_ns\":16,\"query\":1,\"tokens\":4}\n");
+        let more = GOOD
+            .replace("{\"v\":1,\"event\":\"end\",\"t_ns\":20}\n", "{\"v\":1,\"event\":\"prompt\",\"t_ns\":16,\"query\":1,\"tokens\":4}\n");
         for (bad, words, kept) in [
             ("{\"v\":1,\"event\":\"token\",\"t_ns\":99,\"query\":1,\"i\":0,\"id\":5}\n", "are not CLOCK_MONOTONIC", 2),
             ("{\"v\":1,\"event\":\"token\",\"t_ns\":15,\"query\":1,\"i\":0,\"id\":5}\n", "query 1: time stamps go backwards", 1),

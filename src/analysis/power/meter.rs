@@ -106,7 +106,8 @@ pub fn align(samples: &[Point], pulses: &[(f64, f64)]) -> Result<Alignment, Mete
     }
     let (from, to) = (first.0 - MARGIN_S, last.1 + MARGIN_S);
     // Every place at which all pulses are within what the meter saw.
-    let places: Vec<Places> = samples.chunk_by(|a, b| b.t_s - a.t_s <= MOST_GAP_S).filter_map(|run| Places::of(run, first.0, last.1)).collect();
+    let places: Vec<Places> =
+        samples.chunk_by(|a, b| b.t_s - a.t_s <= MOST_GAP_S).filter_map(|run| Places::of(run, first.0, last.1)).collect();
     if places.is_empty() {
         return Err(MeterError::NotFound { best: 0.0, needed: FOUND });
     }
@@ -115,7 +116,8 @@ pub fn align(samples: &[Point], pulses: &[(f64, f64)]) -> Result<Alignment, Mete
     // Coarse: an eighth of the shortest pulse, in the step of the offset and in what watts and load are compared over.
     let step = shortest / 8.0;
     let try_at = |offset: f64, cell: f64| correlation(&sums, pulses, (from, to), offset, cell);
-    let offsets = places.iter().flat_map(|p| (0..=((p.high - p.low) / step).floor() as usize).map(move |i| (p.low + i as f64 * step, p.sample_s)));
+    let offsets =
+        places.iter().flat_map(|p| (0..=((p.high - p.low) / step).floor() as usize).map(move |i| (p.low + i as f64 * step, p.sample_s)));
     let scores: Vec<(f64, f64, f64)> = offsets.map(|(o, sample_s)| (o, try_at(o, step), sample_s)).collect();
     let best = scores.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0.0, 0.0, step));
     if best.1 < FOUND {
