@@ -361,3 +361,46 @@ async fn a_cable_that_is_pulled_is_survived_or_not() {
     let said = of(&found, "survive-unplug");
     assert!(said.len() == 1 && said[0].starts_with("warning: what ran was ended with the connection"), "{said:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_sampling_costs_is_measured_and_nothing_is_left() {
+    let Some(lab) = Lab::start().await else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let mut doctor = equipped(dir.path());
+    doctor.args(["doctor", "--observer", "--format", "json", "-P", &port(&lab)]);
+    let ran = run(&mut doctor).expect(0);
+    // Severity is the machine's business; that it is no error is ours.
+    let said = of(&findings(&ran), "observer");
+    assert!(said.len() == 1 && !said[0].starts_with("error") && said[0].contains("95 % interval"), "{said:?}");
+    let value: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let cost = &value["observer"][&lab.phone.address];
+    let figure = |name: &str| cost[name].as_f64().unwrap_or_else(|| panic!("{name}: {cost}"));
+    let durations = |name: &str| cost[name].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect::<Vec<_>>();
+    let (off, on) = (durations("off_s"), durations("on_s"));
+    assert_eq!((figure("pairs"), off.len(), on.len(), figure("rate_hz")), (10.0, 10, 10, 10.0), "{cost}");
+    // About a second each; another program on this computer may take half of it.
+    assert!(off.iter().chain(&on).all(|s| (0.2..6.0).contains(s)), "{cost}");
+    assert!(figure("ratio_lo") <= figure("ratio") && figure("ratio") <= figure("ratio_hi"), "{cost}");
+    assert!((0.5..2.0).contains(&figure("ratio")), "{cost}");
+    // Ten rounds a second, give or take those at both ends.
+    let rounds = figure("samples") + figure("overruns");
+    let seconds: f64 = on.iter().sum();
+    assert!((rounds / seconds - 10.0).abs() < 2.5, "{rounds} rounds in {seconds} s");
+    assert!(figure("agent_cpu_pct") > figure("agent_cpu_off_pct") && figure("agent_cpu_pct") < 50.0, "{cost}");
+    let there = lab.remote().sh("looking", "ls /data/local/tmp").await.unwrap();
+    assert_eq!(there.trim(), "", "it leaves nothing on the device");
+    let left: Vec<_> = fs::read_dir(dir.path().join("cache")).into_iter().flatten().flatten().map(|e| e.file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().starts_with("doctor")), "{left:?}");
+}
+
+#[test]
+fn what_sampling_costs_on_this_computer_and_without_any_device() {
+    let dir = tempfile::tempdir().unwrap();
+    let nobody = findings(&run(bench(dir.path()).args(["doctor", "--observer", "--format", "json", "-P", NOBODY])).expect(5));
+    assert_eq!(of(&nobody, "observer"), ["error: no device to measure it on"]);
+    let scenario = support::Scenario { name: "here", ..support::Scenario::default() }.write(dir.path());
+    let ran = run(bench(dir.path()).arg("doctor").arg(&scenario).args(["--observer", "--format", "json"])).expect(0);
+    let value: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(value["observer"]["local"]["on_s"].as_array().map(Vec::len), Some(10), "{value:#}");
+    assert!(of(&findings(&ran), "observer")[0].contains("of a core"));
+}

@@ -216,3 +216,21 @@ fn a_killed_bench_finds_its_soak_on_the_phone() {
     assert_eq!(cell["soak_ended"], "complete");
     assert!(number(&cell, "soak_s").unwrap() > 11.0);
 }
+
+#[test]
+fn a_soak_without_room_is_not_begun_and_is_made_up_for() {
+    let Some(mut lab) = Lab::start() else { return };
+    lab.phone.tell("full 100000");
+    run(&mut lab.run("duration = \"4s\"\nwindow = \"1s\"")).expect(0);
+    let ended = lab.cell().remove("soak_ended").unwrap();
+    // 256 MiB of events, 128 MiB of output, and 200 names' telemetry of 4 s: 200 rows of 8 x 64 and 5 x 96 bytes.
+    assert!(ended.starts_with("not run: its evidence may take 403 MB on the device, and "), "{ended}");
+    let free: f64 = ended.split(", and ").nth(1).and_then(|w| w.split(' ').next()?.parse().ok()).unwrap_or_else(|| panic!("{ended}"));
+    // What the launches left there is small.
+    assert!((50.0..=103.0).contains(&free) && ended.contains("--retry-failed"), "{ended}");
+    lab.phone.tell("free");
+    let mut resume = lab.bench();
+    resume.args(["run", "--no-report", "--retry-failed", "--resume"]).arg(lab.folder());
+    run(&mut resume).expect(0);
+    assert_eq!(lab.cell()["soak_ended"], "complete");
+}

@@ -127,10 +127,10 @@ fn energy_is_what_the_phones_battery_gave() {
         let runs = fs::read_dir(lab.dir.path().join("results")).into_iter().flatten().flatten();
         runs.into_iter().any(|run| fs::read_to_string(run.path().join("journal.jsonl")).is_ok_and(|text| text.contains("launch_begin")))
     });
-    // The adb server knows the device by now; the first, discarded query takes seconds yet.
+    // The adb server knows the device by now; the stand-in idles for 65 s, and the first, discarded query takes seconds yet.
     let (mut sampler, seen) = watch(&lab);
     // A core's worth of other load in the middle of it: what a phone does beside the model counts too.
-    thread::sleep(Duration::from_secs(30));
+    thread::sleep(Duration::from_secs(105));
     let mut load = lab.shell("n=0; while [ $n -lt 400000 ]; do n=$((n+1)); done").stdout(Stdio::null()).spawn().unwrap();
     finish(running);
     let _ = load.kill();
@@ -164,12 +164,78 @@ fn energy_is_what_the_phones_battery_gave() {
     assert!((number(row, "battery_hours") / hours - 1.0).abs() < 0.05, "{row:?}");
     let baseline = number(row, "baseline_w");
     assert!(baseline > 1.3, "350 mA at 4.1 V at least: {row:?}");
+    // It is the launch's own: the last minute of the time that the stand-in did nothing, between its load and its first query.
+    let idle = record["parsed"]["idle_ns"].as_array().expect("it idled");
+    let (began, ended) = (seconds(&idle[0]), seconds(&idle[1]));
+    assert!(ended - began > 64.9 && ended <= seconds(&queries[0]["start_ns"]) && seconds(&record["parsed"]["load_ns"][1]) <= began);
+    let idle_w = joules(&seen, ended - 60.0, ended) / 60.0;
+    println!("idle {baseline} W, the model's own {idle_w:.3} W");
+    assert_eq!(row["baseline_state"], "resident", "{row:?}");
+    assert!((baseline / idle_w - 1.0).abs() < 0.05, "{baseline} {idle_w}");
+    assert_eq!(table(&lab.folder(), "cells.csv")[0]["baseline_state"], "resident");
     if row["energy_net_j"].is_empty() {
         assert!(row["absent"].contains("energy_net_j=the baseline ("), "{row:?}");
     } else {
         assert!((gross - number(row, "energy_net_j") - baseline * (to - from)).abs() < 0.01 * gross, "{row:?}");
     }
     assert!(lab.folder().join("logs").join(lab.phone.address.replace(':', "_")).join("baseline-0/telemetry.csv").is_file());
+}
+
+/// Which launches idle, on this computer: it has no power to show, but all events.
+#[test]
+fn the_first_launch_of_a_cell_idles_with_its_model() {
+    let dir = tempfile::tempdir().unwrap();
+    // Shorter than the idle time, which the time-out does not count.
+    let variants = vec!["ok", "restless", "strict", "late-crash"];
+    let path = Scenario { name: "idle", variants, launches: 2, timeout: "30s", ..Scenario::default() }.write(dir.path());
+    let soak = "[soak]\nduration = \"4s\"\nwindow = \"1s\"\ncells = [\"variant=late-crash\"]\n";
+    fs::write(&path, fs::read_to_string(&path).unwrap() + "[power]\n" + soak).unwrap();
+    let ran = bench(dir.path()).arg("run").arg(&path).arg("--no-report").output().unwrap();
+    // The soak crashes after 2.5 s.
+    assert_eq!(ran.status.code(), Some(6), "{}", String::from_utf8_lossy(&ran.stderr));
+    let folder = only_run(&dir.path().join("results"));
+    let of = |variant: &str, pass: &str| {
+        let wanted = |r: &Row| r["cell"].contains(&format!("variant={variant}")) && r["pass"] == pass;
+        table(&folder, "launches.csv").into_iter().filter(wanted).collect::<Vec<Row>>()
+    };
+    for (variant, idles) in [("ok", true), ("late-crash", true), ("restless", false), ("strict", false)] {
+        let rows = of(variant, "measure");
+        assert_eq!(rows.len(), 2, "{variant}");
+        for row in &rows {
+            assert_eq!(row["status"], "ok", "{row:?}");
+            // The stand-in's own times: 0.7 ms of loading, and below 5 ms to the first token, whether it idled between them or not.
+            assert!((number(row, "load_ms") - 0.7).abs() < 1e-6, "{row:?}");
+            match support::number(row, "idle_ms") {
+                Some(ms) => assert!(idles && row["launch"] == "0" && (ms - 65_000.0).abs() < 1e-6, "{row:?}"),
+                None => assert!(!idles || row["launch"] == "1", "{row:?}"),
+            }
+        }
+    }
+    let samples = table(&folder, "samples.csv");
+    assert_eq!(samples.iter().filter(|s| (number(s, "ttft_ms") - 5.0).abs() < 1e-6).count(), samples.len());
+    let words: Vec<String> = journal(&folder).iter().filter_map(|e| e["text"].as_str().map(str::to_owned)).collect();
+    assert!(words.iter().any(|w| w.contains("variant=strict") && w.contains("older than idle baselines")), "{words:?}");
+    // The soak of a cell that has idled in this segment does not; one of a segment that only soaks does, and measures nothing else.
+    let idled = || events_of_the_soak(&folder).iter().filter(|e| e["event"] == "idle_end").count();
+    assert_eq!(idled(), 0);
+    let again = bench(dir.path()).args(["run", "--resume"]).arg(&folder).args(["--retry-failed", "--no-report"]).output().unwrap();
+    assert_eq!((again.status.code(), idled()), (Some(6), 1), "{}", String::from_utf8_lossy(&again.stderr));
+    assert!(of("ok", "measure").iter().all(|r| r["segment"] == "0"));
+    let local = fs::read_dir(folder.join("logs")).unwrap().next().unwrap().unwrap().path();
+    assert!(local.join("baseline-0/done.json").is_file() && local.join("baseline-1/done.json").is_file());
+}
+
+/// What the only soak of a run has written.
+fn events_of_the_soak(folder: &Path) -> Vec<Value> {
+    let mut folders = vec![folder.join("logs")];
+    while let Some(dir) = folders.pop() {
+        let own = dir.file_name().is_some_and(|n| n.to_string_lossy().starts_with("soak"));
+        if own && let Ok(text) = fs::read_to_string(dir.join("events.jsonl")) {
+            return text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        }
+        folders.extend(fs::read_dir(&dir).unwrap().flatten().map(|e| e.path()).filter(|p| p.is_dir()));
+    }
+    panic!("no soak in {}", folder.display())
 }
 
 fn launch_json(folder: &Path) -> PathBuf {

@@ -244,7 +244,7 @@ fn a_killed_agent_loses_no_soak() {
 /// is no room for the events.
 #[test]
 fn a_soak_that_is_not_recorded_yet_can_be_adopted() {
-    for file in ["launch.json", "events.jsonl"] {
+    for file in ["events.jsonl"] {
         let dir = tempfile::tempdir().unwrap();
         let scenario = scenario(dir.path(), &["ok"], "duration = \"4s\"\nwindow = \"1s\"");
         let child = spawn(&mut soaking(dir.path(), &scenario));

@@ -1,6 +1,7 @@
 //! `bench doctor [SCENARIO]`: everything that a run will need, checked before it is needed.
 
 mod gather;
+mod observer;
 mod print;
 
 use std::{
@@ -38,6 +39,9 @@ pub struct Args {
     /// Also try whether a run survives it when the cable is unplugged: asks you to do so
     #[arg(long)]
     survive_unplug: bool,
+    /// Also measure what the agent's sampling costs: half a minute for each device
+    #[arg(long)]
+    observer: bool,
     #[command(flatten)]
     servers: adb::Servers,
     /// How the findings are printed
@@ -49,12 +53,15 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     let cache = cache()?;
     let scenario = args.scenario.as_deref().map(load).transpose()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let (findings, sources) = runtime.block_on(findings(&cache, args, scenario.as_ref()))?;
+    let Examined { findings, sources, costs } = runtime.block_on(examined(&cache, args, scenario.as_ref()))?;
     match args.format {
         Format::Human => super::print(&print::human(&findings))?,
         Format::Json => {
             let count = |severity| findings.iter().filter(|f| f.severity == severity).count();
-            let value = json!({"scenario": args.scenario, "errors": count(Severity::Error), "warnings": count(Severity::Warning), "findings": findings, "sources": sources});
+            let mut value = json!({"scenario": args.scenario, "errors": count(Severity::Error), "warnings": count(Severity::Warning), "findings": findings, "sources": sources});
+            if args.observer {
+                value["observer"] = json!(costs);
+            }
             super::print(&format!("{}\n", serde_json::to_string_pretty(&value)?))?;
         }
     }
@@ -69,7 +76,14 @@ fn load(path: &Path) -> anyhow::Result<Scenario> {
 /// What each device lets its user see, by the device's name.
 type Sources = BTreeMap<String, Vec<SourceReport>>;
 
-async fn findings(cache: &Cache, args: &Args, scenario: Option<&Scenario>) -> anyhow::Result<(Vec<Finding>, Sources)> {
+/// All that was found out.
+struct Examined {
+    findings: Vec<Finding>,
+    sources: Sources,
+    costs: observer::Costs,
+}
+
+async fn examined(cache: &Cache, args: &Args, scenario: Option<&Scenario>) -> anyhow::Result<Examined> {
     let choice = scenario.map(|s| s.device.clone()).unwrap_or_default();
     let phones = scenario.is_none() || !choice.local;
     let look = if phones { look(args, &choice).await? } else { Look { devices: Vec::new(), errors: Vec::new() } };
@@ -109,10 +123,14 @@ async fn findings(cache: &Cache, args: &Args, scenario: Option<&Scenario>) -> an
             findings.extend(gather::cells(scenario, target, &all, &installed));
         }
     }
+    let mut costs = observer::Costs::new();
+    if args.observer {
+        findings.extend(observer::measure(cache, &mut targets, &mut costs).await);
+    }
     if args.survive_unplug {
         findings.push(survive_unplug(cache, targets).await?);
     }
-    Ok((findings, sources))
+    Ok(Examined { findings, sources, costs })
 }
 
 /// Devices on the network that a scenario names are connected to, as for a run.

@@ -39,6 +39,16 @@ impl Answer {
     }
 }
 
+/// The free bytes in an answer of `stat -f -c '%a %S'` (GNU coreutils, toybox: blocks that are free for everybody, and the size of one). Other
+/// systems' `stat` has other words: no number.
+pub(super) fn free(answer: &Answer) -> Option<u64> {
+    let text = answer.text();
+    let mut words = text.split_whitespace();
+    let mut number = || words.next()?.parse::<u64>().ok();
+    let (blocks, size) = (number()?, number()?);
+    (answer.ok() && words.next().is_none()).then(|| blocks.saturating_mul(size))
+}
+
 /// One value that the agent read, as `telemetry.csv` has it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
@@ -98,6 +108,15 @@ mod tests {
         assert_eq!(all, [expected(17, "thermal", "skin-msm-therm", 31.5, "C"), expected(17, "battery", "battery/status", 2.0, "code")]);
         assert!(matches!(readings("usage: bench-agent run SPEC.json"), Err(ReadingError::Header(_))));
         assert!(readings("").is_err());
+    }
+
+    #[test]
+    fn free_bytes() {
+        let answer = |code, text: &str| free(&Answer { code: Some(code), stdout: text.as_bytes().to_vec(), stderr: Vec::new() });
+        assert_eq!(answer(0, "1000 4096\n"), Some(4_096_000));
+        for (code, text) in [(1, "1000 4096"), (0, ""), (0, "?"), (0, "1000"), (0, "1000 4096 x"), (0, "-1 4096"), (0, "File: a")] {
+            assert_eq!(answer(code, text), None, "{text:?}");
+        }
     }
 
     #[test]

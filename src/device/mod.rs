@@ -178,6 +178,15 @@ pub trait Device: Send + Sync {
     fn ask(&self, argv: &[String], limit: Duration) -> impl Future<Output = Result<Answer, DeviceError>> + Send;
     /// Path of the agent's program on the device; it is sent if it is not there.
     fn agent(&self) -> impl Future<Output = Result<String, DeviceError>> + Send;
+    /// The folder below which the agent's evidence of a run in the host's folder `run` grows.
+    fn grows_in(&self, run: &Path) -> String {
+        run.to_string_lossy().into_owned()
+    }
+    /// Bytes that are free for this user in the file system of a folder; `None` where the device does not tell.
+    fn free(&self, folder: &str) -> impl Future<Output = Result<Option<u64>, DeviceError>> + Send {
+        let argv = ["stat", "-f", "-c", "%a %S", folder].map(str::to_owned);
+        async move { Ok(ask::free(&self.ask(&argv, SENSE).await?)) }
+    }
     /// One round of everything that the agent can read.
     fn sense(&self) -> impl Future<Output = Result<Vec<Reading>, DeviceError>> + Send {
         async { sampled(&self.ask(&[self.agent().await?, "sample".to_owned()], SENSE).await?) }

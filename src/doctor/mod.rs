@@ -9,6 +9,7 @@ pub mod build;
 pub mod checks;
 mod finding;
 pub mod memory;
+pub mod observer;
 pub mod read;
 pub mod unplug;
 

@@ -15,7 +15,7 @@ use super::{
     soak::said,
 };
 use crate::{
-    analysis::power::{self, Asked, Baseline, CurrentUnit, FitError, LaunchPower, Load, Meter, Method, Refusal, Telemetry},
+    analysis::power::{self, Asked, Baseline, BaselineState, CurrentUnit, FitError, LaunchPower, Load, Meter, Method, Refusal, Telemetry},
     run::events::Status,
     scenario::{Plan, Power, PowerMethod},
 };
@@ -58,8 +58,14 @@ impl RunPower {
         let asked = asked(settings);
         let mut segments: BTreeMap<u32, Segment> = BTreeMap::new();
         let mut found: Vec<(Key<&str>, Load, LaunchPower, u32)> = Vec::new();
+        // The launches that idled with their model in memory, by cell and segment.
+        let mut idled: BTreeMap<(&str, u32), &(PathBuf, Record)> = BTreeMap::new();
         let counts = |r: &&(PathBuf, Record)| counted(r.1.pass) && r.1.status == Status::Ok;
-        for (dir, record) in recorded.launches.iter().filter(counts) {
+        for at in recorded.launches.iter().filter(counts) {
+            let (dir, record) = at;
+            if record.parsed.idle_ns.is_some() && settings.baseline_ms > 0 {
+                idled.entry((&record.cell, record.segment)).or_insert(at);
+            }
             let segment =
                 segments.entry(record.segment).or_insert_with(|| Segment::read(&baseline_dir(run, device, record.segment), settings));
             let load = load(&said(dir, record), plan.measure.warmup);
@@ -73,9 +79,14 @@ impl RunPower {
         let unit = found.iter().find_map(|(_, _, figures, _)| figures.current);
         let baselines: BTreeMap<u32, Result<Baseline, String>> =
             segments.iter().map(|(number, segment)| (*number, segment.baseline(settings, asked, unit))).collect();
+        let resident: BTreeMap<(&str, u32), Result<Baseline, String>> = idled
+            .into_iter()
+            .filter_map(|(key, (dir, record))| Some((key, segments.get(&key.1)?.resident(dir, record, settings, asked, unit))))
+            .collect();
         let missing = Err("no baseline".to_owned());
         let launches = found.into_iter().map(|((cell, soak, number), load, mut figures, segment)| {
-            figures.less(&load, baselines.get(&segment).unwrap_or(&missing));
+            let no_model = baselines.get(&segment).unwrap_or(&missing);
+            figures.less(&load, power::chosen(resident.get(&(cell, segment)), no_model));
             ((cell.to_owned(), soak, number), figures)
         });
         Self { launches: launches.collect() }
@@ -167,28 +178,57 @@ impl Segment {
         }
         let Some(done) = &self.done else { return Err("the baseline could not be measured".to_owned()) };
         // The idle time is the end of what ran there: before it come pulses, and the wait for the battery.
-        let to_s = done.end_ns as f64 / 1e9;
-        let window = ((to_s - settings.baseline_ms as f64 / 1e3).max(done.start_ns as f64 / 1e9), to_s);
-        power::baseline(&self.telemetry, self.meter.as_ref(), asked, window, unit).map_err(|e| format!("baseline: {e}"))
+        let window = last_part((done.start_ns as f64 / 1e9, done.end_ns as f64 / 1e9), settings.baseline_ms);
+        power::baseline(&self.telemetry, self.meter.as_ref(), asked, window, unit, BaselineState::NoModel).map_err(|e| format!("baseline: {e}"))
+    }
+
+    /// What the device drew while the runner of a launch did nothing with its model in memory.
+    fn resident(
+        &self,
+        dir: &Path,
+        record: &Record,
+        settings: &Power,
+        asked: Asked<'_>,
+        unit: Option<CurrentUnit>,
+    ) -> Result<Baseline, String> {
+        self.usable(record)?;
+        let (from, to) = record.parsed.idle_ns.ok_or("the program did not idle")?;
+        let window = last_part((from as f64 / 1e9, to as f64 / 1e9), settings.baseline_ms);
+        let sampled = telemetry(&files(dir, record));
+        power::baseline(&sampled, self.meter.as_ref(), asked, window, unit, BaselineState::Resident)
+            .map_err(|e| format!("baseline with the model in memory: {e}"))
+    }
+
+    /// Whether a launch's clock is the one that readings are placed by.
+    fn usable(&self, record: &Record) -> Result<(), String> {
+        // Rule R17, also where nothing was sampled.
+        let slept =
+            record.steps.iter().filter_map(|s| s.done.as_ref()).map(|d| d.boottime_minus_monotonic_ns[1] - d.boottime_minus_monotonic_ns[0]);
+        if let Some(ns) = slept.max_by_key(|ns| ns.abs()).filter(|ns| ns.abs() > 100_000_000) {
+            return Err(Refusal::Suspended { ms: ns as f64 / 1e6 }.to_string());
+        }
+        let boot = |done: Option<&Done>| done.and_then(|d| d.boot_id.clone());
+        let restarted = self.meter.is_some() && boot(self.done.as_ref()) != boot(record.steps.iter().find_map(|s| s.done.as_ref()));
+        if restarted { Err("the device was restarted since the meter's start pulse: its clock is another one".to_owned()) } else { Ok(()) }
     }
 }
 
 fn launch(dir: &Path, record: &Record, load: &Load, segment: &Segment, asked: Asked<'_>) -> LaunchPower {
-    // Rule R17, also where nothing was sampled.
-    let slept =
-        record.steps.iter().filter_map(|s| s.done.as_ref()).map(|d| d.boottime_minus_monotonic_ns[1] - d.boottime_minus_monotonic_ns[0]);
-    if let Some(ns) = slept.max_by_key(|ns| ns.abs()).filter(|ns| ns.abs() > 100_000_000) {
-        return LaunchPower::without(&Refusal::Suspended { ms: ns as f64 / 1e6 }.to_string());
+    if let Err(why) = segment.usable(record) {
+        return LaunchPower::without(&why);
     }
+    power::launch(load, &telemetry(&files(dir, record)), segment.meter.as_ref(), asked)
+}
+
+/// The samples of a launch's steps.
+fn files(dir: &Path, record: &Record) -> Vec<PathBuf> {
     let single = record.steps.len() == 1;
-    let files: Vec<PathBuf> =
-        record.steps.iter().map(|s| if single { dir.join("telemetry.csv") } else { dir.join(&s.name).join("telemetry.csv") }).collect();
-    let boot = |done: Option<&Done>| done.and_then(|d| d.boot_id.clone());
-    let restarted = segment.meter.is_some() && boot(segment.done.as_ref()) != boot(record.steps.iter().find_map(|s| s.done.as_ref()));
-    if restarted {
-        return LaunchPower::without("the device was restarted since the meter's start pulse: its clock is another one");
-    }
-    power::launch(load, &telemetry(&files), segment.meter.as_ref(), asked)
+    record.steps.iter().map(|s| if single { dir.join("telemetry.csv") } else { dir.join(&s.name).join("telemetry.csv") }).collect()
+}
+
+/// The end of an idle time, for as long as the baseline is: a gauge shows for some seconds what was before.
+fn last_part((from_s, to_s): (f64, f64), baseline_ms: u64) -> (f64, f64) {
+    ((to_s - baseline_ms as f64 / 1e3).max(from_s), to_s)
 }
 
 /// What a launch did, by the time stamps of its measured queries.

@@ -14,7 +14,7 @@ use super::{
     tables::{Measured, Row},
 };
 use crate::{
-    analysis::power::LaunchPower,
+    analysis::power::{BaselineState, LaunchPower},
     run::{QueryMetrics, RUNTIME_REPORTED, events::Status, is_composed, launch_figures, query_metrics, scope, worst},
     scenario::{Plan, PlannedCell},
     stats::{self, Summary},
@@ -255,6 +255,7 @@ fn power_told(row: &mut Row, good: &[&Record], power: &RunPower) {
         ("power_method", (|p| p.method.as_deref()) as fn(&LaunchPower) -> Option<&str>),
         ("power_unit_inferred", |p| p.unit.as_deref()),
         ("charge_state", |p| p.charge_state.as_deref()),
+        ("baseline_state", |p| p.baseline_state.map(BaselineState::as_str)),
         ("battery_pct_method", |p| p.percent_method),
     ] {
         let words: BTreeSet<&str> = all.iter().filter_map(|p| pick(p)).collect();

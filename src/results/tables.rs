@@ -25,7 +25,7 @@ use super::{
     summary::{self, COMPOSED},
 };
 use crate::{
-    analysis::power::METRICS as METRICS_OF_POWER,
+    analysis::power::{BaselineState, METRICS as METRICS_OF_POWER},
     device::zones::Domain,
     run::{
         LaunchMetrics, MEMORY_FIGURES, QueryMetrics, RUNTIME_REPORTED, Trace, events::Status, is_composed, launch_figures, launch_metrics,
@@ -330,6 +330,7 @@ impl Context<'_> {
         row.set("absent", absent.join(";")).maybe("lmkd_kills", record.lmkd_kills);
         row.maybe("adb_round_trips", Some(record.round_trips).filter(|n| *n > 0));
         row.number("wall_ms", done().map(|d| d.end_ns.saturating_sub(d.start_ns) as f64 / 1e6).reduce(|a, b| a + b));
+        row.number("idle_ms", record.parsed.idle_ns.map(|(from, to)| to.saturating_sub(from) as f64 / 1e6));
         if let Some(last) = done().next_back() {
             row.maybe("exit_code", last.ended.code).maybe("signal", last.ended.signal);
         }
@@ -354,6 +355,7 @@ impl Context<'_> {
         row.number("prefill_power_peak_w", p.prefill_w.map(|w| w.1)).number("decode_power_peak_w", p.decode_w.map(|w| w.1));
         row.number("energy_error_j", p.error_j).number("baseline_w", p.baseline_w).number("power_update_hz", p.update_hz);
         row.maybe("power_method", p.method.as_ref()).maybe("power_unit_inferred", p.unit.as_ref());
+        row.maybe("baseline_state", p.baseline_state.map(BaselineState::as_str));
         row.maybe("charge_state", p.charge_state.as_ref()).maybe("battery_pct_method", p.percent_method);
         row.also_absent(&p.absent);
     }

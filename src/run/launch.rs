@@ -73,6 +73,8 @@ pub struct Request<'a> {
     pub start: &'a Start,
     /// Android's task profile for the measured programs.
     pub task_profile: Option<&'a str>,
+    /// How long its runner does nothing before the first query; zero for most.
+    pub idle: Duration,
     /// It goes on for long.
     pub soak: Option<&'a Asked<'a>>,
     /// The cable, where it is taken away while a step runs.
@@ -82,9 +84,10 @@ pub struct Request<'a> {
 /// How long each step of a launch took, by name.
 pub type StepTimes = BTreeMap<String, Duration>;
 
-/// How long the steps of a launch took, for the next launch of the cell.
+/// How long the steps of a launch took, for the next launch of the cell: without the time in which it was asked to do nothing.
 pub fn step_times(record: &Record) -> StepTimes {
-    let took = |s: &StepRecord| s.done.as_ref().map(|d| (s.name.clone(), Duration::from_nanos(d.end_ns.saturating_sub(d.start_ns))));
+    let idle = record.parsed.idle_ns.map_or(0, |(from, to)| to.saturating_sub(from));
+    let took = |s: &StepRecord| s.done.as_ref().map(|d| (s.name.clone(), Duration::from_nanos(d.end_ns.saturating_sub(d.start_ns).saturating_sub(idle))));
     record.steps.iter().filter_map(took).collect()
 }
 

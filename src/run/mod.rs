@@ -5,6 +5,7 @@ mod capture;
 mod evaluate;
 pub mod events;
 mod exact;
+mod idle;
 mod launch;
 pub mod logs;
 mod memory;

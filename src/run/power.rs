@@ -33,7 +33,7 @@ const SLACK: Duration = Duration::from_secs(20);
 /// A meter's program gets this long to begin before the first pulse.
 const METER_STARTS: Duration = Duration::from_secs(3);
 /// Idle time beside the baseline's own, in s: a gauge still shows what was before.
-const LEAD_S: u64 = 5;
+pub(super) const LEAD_S: u64 = 5;
 /// Pulses of load in s, busy and then idle, uneven so that they fit in one place only.
 const PULSES: [(u32, u32); 3] = [(3, 2), (1, 3), (2, 2)];
 
@@ -41,8 +41,9 @@ const PULSES: [(u32, u32); 3] = [(3, 2), (1, 3), (2, 2)];
 pub fn absence(plan: &Plan) -> Duration {
     match &plan.power {
         Some(power) if power.on_battery || !power.usb_off.is_empty() => {
-            let baseline = Duration::from_millis(power.baseline_ms);
-            Duration::from_millis(plan.measure.timeout_ms).max(baseline) + Duration::from_secs(2 * HAND_S)
+            // A launch may idle before it measures.
+            let baseline = Duration::from_millis(power.baseline_ms) + Duration::from_secs(LEAD_S);
+            Duration::from_millis(plan.measure.timeout_ms) + baseline + Duration::from_secs(2 * HAND_S)
         }
         _ => Duration::ZERO,
     }
@@ -56,7 +57,7 @@ pub struct Cable<'a> {
     by_hand: bool,
     /// How long a step of a launch has taken before, by its name.
     last: Option<&'a StepTimes>,
-    /// What is asked beside a usual launch: the length of a soak.
+    /// What is asked beside a usual launch: the length of a soak, idle time.
     more: Duration,
     /// The launch's time-out, with that.
     timeout: Duration,
@@ -79,7 +80,7 @@ impl<'a> Cable<'a> {
 
     /// How long it is away for a step.
     fn away(&self, step: &str) -> Duration {
-        let known = self.last.and_then(|times| times.get(step)).map(|took| took.mul_f64(1.1) + SLACK);
+        let known = self.last.and_then(|times| times.get(step)).map(|took| took.mul_f64(1.1) + SLACK + self.more);
         known.or(self.power.away_ms.map(|ms| Duration::from_millis(ms) + self.more)).unwrap_or(self.timeout)
     }
 

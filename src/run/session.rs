@@ -12,6 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bench_agent::spec::Trip;
 use bench_backend_api::{Availability, Backend, DeviceClass, Expected, Installed, Launch, Pass, Unit};
 use thiserror::Error;
 
@@ -23,6 +24,7 @@ use super::{
     artifacts::{ReadyCell, Workshop},
     evaluate::launch_figures,
     events::{Event, Sink, Status},
+    idle,
     launch::{self, LaunchError, Launched, Request, StepTimes, step_times, work_name},
     pins,
     power::{self, Cable},
@@ -155,8 +157,10 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
         aborted: None,
         pins: String::new(),
         unsoakable: BTreeMap::new(),
+        trip: Vec::new(),
         power: None,
         took: BTreeMap::new(),
+        idled: BTreeSet::new(),
     };
     // A run that can't go on here is left as it is. The artifacts are compared when they are ready.
     let known = session.manifest(&BTreeMap::new())?;
@@ -269,11 +273,15 @@ struct Session<'a, D> {
     power: Option<power::Begun>,
     /// How long the last launch of each cell took.
     took: BTreeMap<usize, StepTimes>,
+    /// Cells that had their idle time with the model in memory, as far as their program gives any.
+    idled: BTreeSet<usize>,
     aborted: Option<String>,
     /// What is pinned, for the rows.
     pins: String,
     /// Cells whose soak an earlier segment could not begin, with the reason.
     unsoakable: BTreeMap<usize, String>,
+    /// What ends the soak that is next.
+    trip: Vec<Trip>,
 }
 
 impl<D: Device> Session<'_, D> {
@@ -408,6 +416,9 @@ impl<D: Device> Session<'_, D> {
                 return Ok(());
             }
             self.took.insert(scheduled.cell, step_times(&record));
+            if record.status == Status::Ok {
+                self.idled.insert(scheduled.cell);
+            }
             if let Some(cell) = progress.get_mut(&scheduled.cell) {
                 count(cell, &record, plan);
                 if let Some(stop) = cell.stop {
@@ -488,6 +499,14 @@ impl<D: Device> Session<'_, D> {
         }
     }
 
+    /// How long a launch idles with its model in memory before its first query: where its program can be asked to at all.
+    fn idle(&self, place: usize, pass: Pass, backend: &dyn Backend, launch: &Launch<'_>) -> Duration {
+        let plan = self.setup.plan;
+        let asked = idle::asked(plan.power.as_ref(), plan.telemetry_rate_hz, pass, self.idled.contains(&place));
+        let possible = !asked.is_zero() && backend.stage(launch).is_ok_and(|files| idle::possible(&files));
+        if possible { asked } else { Duration::ZERO }
+    }
+
     /// The device went away for good during a launch: the run ends here, and can be resumed.
     fn gone(&mut self, record: &Record) {
         let words = record.failure.as_ref().map_or_else(String::new, |f| f.message.clone());
@@ -528,17 +547,18 @@ impl<D: Device> Session<'_, D> {
         };
         let facts = setup.device.facts();
         let soc = facts.soc.as_deref().unwrap_or_default();
-        let trip = if pass == Pass::Soak { self.trip().unwrap_or_default() } else { Vec::new() };
         let asked = setup.plan.soak.as_ref().filter(|_| pass == Pass::Soak);
         let warmup = setup.plan.measure.warmup;
         let long = asked.map_or(0, |s| s.duration_ms);
-        let timeout = Duration::from_millis(setup.plan.measure.timeout_ms.saturating_add(long));
+        let idle = self.idle(place, pass, backend, &launch);
+        let more = Duration::from_millis(long) + idle;
+        let timeout = Duration::from_millis(setup.plan.measure.timeout_ms) + more;
         let say = |event: &Event| self.recorder.say(event);
         // Rule R17: what keeps a device awake without its cable (screen, doze) is pinned by [pin], for the whole run.
         let took = self.took.get(&place).filter(|_| pass == Pass::Measure);
-        let cable = Cable::of(setup.device, setup.plan.power.as_ref(), (took, Duration::from_millis(long)), timeout, &say);
-        let asked = asked.map(|soak| Asked { soak, trip: &trip, soc, warmup, power: setup.plan.power.as_ref() });
-        let request = Request {
+        let cable = Cable::of(setup.device, setup.plan.power.as_ref(), (took, more), timeout, &say);
+        let asked = asked.map(|soak| Asked { soak, trip: &self.trip, soc, warmup, power: setup.plan.power.as_ref() });
+        let mut request = Request {
             backend,
             launch,
             expected: &expected,
@@ -551,6 +571,7 @@ impl<D: Device> Session<'_, D> {
             cable,
             start,
             task_profile: pins::task_profile(&setup.plan.pins),
+            idle,
             soak: asked.as_ref(),
         };
         let dir = launch_dir(run, &setup.device.facts().name, &cell, pass, number);
@@ -558,10 +579,17 @@ impl<D: Device> Session<'_, D> {
         // The record of a launch that is tried again stands until there is a new one.
         let old = dir.join(launches::FILE).is_file();
         let fresh = if old { launches::again(&dir) } else { dir.clone() };
-        let ran = match adopted {
+        let mut ran = match adopted {
             Some(adopted) => launch::adopt(setup.device, &request, &fresh, adopted).await,
             None => launch::run(setup.device, &request, &fresh, &work, setup.cancel.clone()).await,
         };
+        let strict = |l: &Launched| l.record.failure.as_ref().is_some_and(|f| idle::refused(&f.message));
+        if !idle.is_zero() && matches!(&ran, Ok(Some(launched)) if strict(launched)) {
+            let text = format!("{cell}: its runner is older than idle baselines, it is run without: `bench runtimes build` makes it anew");
+            self.recorder.say(&Event::Warning { text });
+            request.idle = Duration::ZERO;
+            ran = launch::run(setup.device, &request, &fresh, &work, setup.cancel.clone()).await;
+        }
         let Ok(Some(Launched { record, lost })) = ran else {
             let _ = fs::remove_dir_all(&fresh);
             return ran.map_err(RunError::from);

@@ -86,6 +86,24 @@ pub fn limits<S: AsRef<str>>(wanted: &[TripLimit], soc: &str, names: &[S]) -> Re
     Ok(all)
 }
 
+/// Whether the evidence has room where `free` bytes are; a device that does not tell is believed to have it.
+///
+/// # Errors
+/// It has not: the numbers, and what to do.
+pub fn room(soak: &Soak, rate_hz: f64, free: Option<u64>) -> Result<(), String> {
+    let [_, most] = soak.disk_bytes(rate_hz);
+    let mb = |bytes: u64| bytes as f64 / 1e6;
+    match free {
+        Some(free) if free < most => Err(format!(
+            "its evidence may take {:.0} MB on the device, and {:.0} MB are free: give room back (`bench devices clean`, or files of your own) and \
+             resume with --retry-failed, or soak with a lower `rate` in [telemetry]",
+            mb(most),
+            mb(free)
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Verifies what a soak answered: as many queries as there are, each against the reference of the prompt that it repeats. Of one that was
 /// ended from outside the unfinished last query is not looked at.
 pub fn verify(backend: &dyn Backend, cell: &Cell, expected: &Expected, parsed: &Parsed, captured: &Captured, early: bool) -> Checks {
@@ -164,6 +182,7 @@ pub fn too_short(asked: &Asked<'_>, parsed: &Parsed) -> Option<Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::SoakCells;
 
     fn limit(domain: Domain, max_c: f64) -> TripLimit {
         TripLimit { domain, max_c }
@@ -177,6 +196,21 @@ mod tests {
         assert_eq!(found, [("nsphvx-0", 95.0), ("nsphmx-3", 95.0), ("nsphvx-0#2", 95.0), ("skin-msm-therm", 48.0)]);
         let why = limits(&[limit(Domain::Battery, 45.0)], "SM8650", &names).unwrap_err();
         assert!(why.contains("temperature of the battery") && why.contains("take it out"), "{why}");
+    }
+
+    #[test]
+    fn a_soak_needs_room_for_the_most_that_it_may_write() {
+        let soak =
+            Soak { duration_ms: 60_000, window_ms: 30_000, cells: SoakCells::All, cool_down_ms: 0, keep_all: false, trip: Vec::new() };
+        // Without telemetry: 256 MiB of events and 128 MiB of output, 402.65 MB.
+        let most = 384 << 20;
+        assert!(room(&soak, 0.0, Some(most)).is_ok() && room(&soak, 0.0, None).is_ok());
+        let why = room(&soak, 0.0, Some(99_600_000)).unwrap_err();
+        assert!(why.contains("may take 403 MB on the device, and 100 MB are free") && why.contains("bench devices clean"), "{why}");
+        assert!(room(&soak, 0.0, Some(most - 1)).is_err());
+        // With it: 200 names of 62 rows of 64 bytes and 3 windows of 96.
+        assert!(room(&soak, 10.0, Some(most + 200 * (62 * 64 + 3 * 96) - 1)).is_err());
+        assert!(room(&soak, 10.0, Some(most + 200 * (62 * 64 + 3 * 96))).is_ok());
     }
 
     #[test]

@@ -83,6 +83,9 @@ pub fn estimate(plan: &Plan, backends: &[&dyn Backend], assume: &Assumptions) ->
     let soaks = plan.soaked().len();
     let ms = plan.soak.as_ref().map_or(0, |s| s.duration_ms + s.cool_down_ms);
     let soaking = soaks as f64 * ms as f64 / 1e3;
+    // Before the first launch, and in the first one of each cell.
+    let idle = plan.power.as_ref().map_or(0.0, |p| p.baseline_ms as f64 / 1e3) * (cells + 1.0);
+    let (expected, worst) = (expected + idle, worst + idle);
     let (expected, worst) = (expected + soaking + soaks as f64 * assume.launch_s, worst + soaking + soaks as f64 * longest_launch);
     Estimate { expected: seconds(expected), worst: seconds(worst), launches: launches as u64, cells: runnable.len(), soaks }
 }

@@ -43,7 +43,7 @@ pub struct Power {
     pub away_ms: Option<u64>,
     /// The user unplugs the device by hand.
     pub on_battery: bool,
-    /// Idle time before the first launch, in ms; 0 is none.
+    /// Idle time before the first launch, and in the first launch of each cell with the model in memory, in ms; 0 is none.
     pub baseline_ms: u64,
     /// Rails of hwmon to add.
     pub rails: Vec<String>,

@@ -5,8 +5,9 @@ behind the real start, so that a test can compute every token and every metric b
 
     load 0.7 ms; first token 5 ms after the prompt; then one token every 1 ms; 0.5 ms between queries.
 
-A soak repeats the list; its variants are `late-wrong` (other tokens from 1.5 s on), `late-crash` (a crash at 2.5 s), `late-clock` (from 2.5 s on
-another clock) and `deaf` (no soak).
+It idles as the job's `idle_ms` asks; the variant `restless` does not know that word, and
+`strict` refuses the job for it. A soak repeats the list; its variants are `late-wrong` (other tokens from 1.5 s on), `late-crash` (a crash at
+2.5 s), `late-clock` (from 2.5 s on another clock) and `deaf` (no soak).
 
 An event is written once its moment has passed, so that all of them lie within the life of the process.
 --pace sleeps that many milliseconds a query, so that there is time for an interruption; it changes nothing in the output."""
@@ -90,11 +91,19 @@ if variant in ("hang", "stubborn"):
 if variant == "leftover":
     daemon()
 
+if variant == "strict" and "idle_ms" in job:
+    line("error", now, kind="usage", message="job.json: unknown field `idle_ms`, expected one of `v`, `model`")
+    sys.exit(1)
+
 version = "1.2.3"
 line("note", now, key="runtime_version", value=version)
 line("load_begin", now)
 t = now + LOAD
 line("load_end", t, unit="npu" if variant == "wrong-unit" else "cpu")
+if job.get("idle_ms", 0) and variant != "restless":
+    line("idle_begin", t)
+    t += job["idle_ms"] * 1_000_000
+    line("idle_end", t)
 queries = job["queries"]
 if variant == "fewer-queries":
     queries = queries[:-1]
@@ -103,7 +112,7 @@ if variant == "fewer-queries":
 def asked():
     """The queries of the job, in a soak again and again with rising numbers."""
     yield from queries
-    begun, place = now, len(queries)
+    begun, place = t, len(queries)
     while variant != "deaf" and time.monotonic_ns() < begun + job.get("soak_ms", 0) * 1_000_000:
         yield {**queries[place % len(queries)], "query": place}
         place += 1

@@ -31,6 +31,10 @@ def line(event, **fields):
 
 line("load_begin", t_ns=time.monotonic_ns())
 line("load_end", t_ns=time.monotonic_ns(), unit="npu")
+if job.get("idle_ms", 0):
+    line("idle_begin", t_ns=time.monotonic_ns())
+    time.sleep(job["idle_ms"] / 1e3)
+    line("idle_end", t_ns=time.monotonic_ns())
 begun = start = time.monotonic_ns()
 place = 0
 while place < len(job["queries"]) or time.monotonic_ns() < begun + job.get("soak_ms", 0) * 1_000_000:

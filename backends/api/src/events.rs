@@ -13,7 +13,8 @@ use crate::{
 pub const NO_EVENTS: &str = "the runner printed no event";
 
 /// No job has as many queries (a soak of twelve hours, one every 43 ms); a file of garbage may.
-const MAX_QUERIES: usize = 1_000_000;
+/// The test reads fewer: a debug build takes ten seconds for so many.
+const MAX_QUERIES: usize = if cfg!(test) { 20_000 } else { 1_000_000 };
 
 /// The most that repeated notes of one key grow to, in bytes.
 const MAX_NOTE: usize = 16 << 10;
@@ -46,16 +47,20 @@ fn read(captured: &Captured, most: usize) -> Result<(Parsed, Option<ParseError>)
         return Err(ParseError { file: FILE.to_owned(), message: format!("{NO_EVENTS}{first}") });
     }
     let mut parsed = Parsed { warnings, ..Parsed::default() };
-    let mut load_begin = None;
+    let (mut load_begin, mut idle_begin) = (None, None);
     // Of every query its place in the list: a soak has too many to look through.
     let mut places: BTreeMap<u32, usize> = BTreeMap::new();
     let wrong = |message: String| ParseError { file: FILE.to_owned(), message };
     let mut stopped = None;
     for event in events {
-        if let Err(message) = take(event, (captured.ended.window_ns, most), &mut parsed, &mut load_begin, &mut places) {
+        if let Err(message) = take(event, (captured.ended.window_ns, most), &mut parsed, &mut open, &mut places) {
             stopped = Some(wrong(message));
             break;
         }
+    }
+    if parsed.idle_ns.zip(parsed.queries.first()).is_some_and(|((_, end), first)| first.start_ns < end) {
+        parsed.queries.clear();
+        stopped = Some(wrong("the first query begins before idle_end".to_owned()));
     }
     if let Some((place, message)) = disordered(&parsed.queries) {
         parsed.queries.truncate(place);
@@ -65,23 +70,38 @@ fn read(captured: &Captured, most: usize) -> Result<(Parsed, Option<ParseError>)
     Ok((parsed, stopped))
 }
 
+/// Begins of what has not ended.
+#[derive(Default)]
+struct Open {
+    load: Option<u64>,
+    idle: Option<u64>,
+}
+
 /// Takes one event: within the window, and of so many queries at most.
 fn take(
     event: Event,
     (window_ns, most): (Option<(u64, u64)>, usize),
     parsed: &mut Parsed,
-    load_begin: &mut Option<u64>,
+    open: &mut Open,
     places: &mut BTreeMap<u32, usize>,
 ) -> Result<(), String> {
     in_window(&event, window_ns)?;
     // The last line says that everything was done: what comes after it contradicts it.
     parsed.ended = matches!(event, Event::End { .. });
     match event {
-        Event::LoadBegin { t_ns } => *load_begin = Some(t_ns),
+        Event::LoadBegin { t_ns } => open.load = Some(t_ns),
         Event::LoadEnd { t_ns, unit, .. } => {
-            parsed.load_ns = load_begin.filter(|b| *b <= t_ns).map(|b| (b, t_ns));
+            parsed.load_ns = open.load.filter(|b| *b <= t_ns).map(|b| (b, t_ns));
             parsed.unit_reported = unit.map(unit_word);
         }
+        Event::IdleBegin { t_ns } => open.idle = Some(t_ns),
+        Event::IdleEnd { t_ns } => match open.idle.take() {
+            // The model has to be there, and nothing may have been asked of it.
+            Some(begin) if parsed.queries.is_empty() && parsed.load_ns.is_some_and(|(_, loaded)| loaded <= begin) && begin <= t_ns => {
+                parsed.idle_ns = Some((begin, t_ns));
+            }
+            _ => parsed.warnings.push("idle_end without an idle_begin between load_end and the first query: not taken for idle".to_owned()),
+        },
         Event::Prompt { t_ns, query, tokens } => {
             if places.insert(query, parsed.queries.len()).is_some() {
                 return Err(format!("query {query} begins twice"));
@@ -152,6 +172,8 @@ fn in_window(event: &Event, window_ns: Option<(u64, u64)>) -> Result<(), String>
     let (what, t_ns) = match event {
         Event::LoadBegin { t_ns } => ("load_begin", *t_ns),
         Event::LoadEnd { t_ns, .. } => ("load_end", *t_ns),
+        Event::IdleBegin { t_ns } => ("idle_begin", *t_ns),
+        Event::IdleEnd { t_ns } => ("idle_end", *t_ns),
         Event::Prompt { t_ns, .. } => ("prompt", *t_ns),
         Event::Token { t_ns, .. } | Event::Tokens { t_ns, .. } => ("token", *t_ns),
         Event::QueryEnd { t_ns, .. } => ("query_end", *t_ns),
@@ -292,6 +314,32 @@ mod tests {
         let files = [("events.jsonl".to_owned(), (many.join("\n") + "\n").into_bytes())].into();
         let (parsed, wrong) = read(&Captured { files, ..Captured::default() }, 4000).unwrap();
         assert_eq!((parsed.queries.len(), wrong.unwrap().message.as_str()), (4000, "more than 4000 queries"));
+    }
+
+    #[test]
+    fn idle_is_after_the_load_and_before_the_first_query() {
+        let idle = |from: u64, to: u64| {
+            format!("{{\"v\":1,\"event\":\"idle_begin\",\"t_ns\":{from}}}\n{{\"v\":1,\"event\":\"idle_end\",\"t_ns\":{to}}}\n")
+        };
+        let before = |event: &str, lines: &str| {
+            let at = format!("{{\"v\":1,\"event\":\"{event}\"");
+            with(&at, &format!("{lines}{at}"))
+        };
+        assert_eq!(parse(GOOD, None).unwrap().idle_ns, None);
+        let whole = parse(&before("prompt", &idle(11, 12)), Some((10, 20))).unwrap();
+        assert_eq!((whole.idle_ns, whole.load_ns, whole.warnings.len()), (Some((11, 12)), Some((10, 11)), 0));
+        // Without the model, after a query, backwards, without its begin: what that was is not known.
+        for text in [
+            before("load_end", &idle(10, 11)),
+            before("end", &idle(16, 17)),
+            before("prompt", &idle(12, 11)),
+            before("prompt", idle(11, 12).split_once('\n').unwrap().1),
+        ] {
+            let parsed = parse(&text, None).unwrap();
+            assert_eq!((parsed.idle_ns, parsed.warnings.len()), (None, 1), "{text}");
+        }
+        assert_eq!(parse(&before("prompt", &idle(11, 13)), None).unwrap_err().message, "the first query begins before idle_end");
+        assert!(parse(&before("prompt", &idle(11, 12)), Some((10, 11))).is_err());
     }
 
     #[test]

@@ -53,6 +53,7 @@ pub fn job(launch: &Launch<'_>) -> Result<Job, Failure> {
         profile: if launch.pass == Pass::Profile { Profile::Layers } else { Profile::Off },
         options: BTreeMap::new(),
         soak_ms: None,
+        idle_ms: 0,
     })
 }
 
@@ -60,6 +61,13 @@ pub fn job(launch: &Launch<'_>) -> Result<Job, Failure> {
 pub fn prolonged(job: &[u8], soak_ms: u64) -> Option<Vec<u8>> {
     let mut job: Job = serde_json::from_slice(job).ok()?;
     job.soak_ms = Some(soak_ms);
+    Some(job_bytes(&job))
+}
+
+/// The job of a launch with time to idle before its first query. `None` for bytes that are no job.
+pub fn idled(job: &[u8], idle_ms: u64) -> Option<Vec<u8>> {
+    let mut job: Job = serde_json::from_slice(job).ok()?;
+    job.idle_ms = idle_ms;
     Some(job_bytes(&job))
 }
 

@@ -156,6 +156,9 @@ pub struct GraphTime {
 pub struct Parsed {
     /// Begin and end of loading, CLOCK_MONOTONIC ns.
     pub load_ns: Option<(u64, u64)>,
+    /// Begin and end of the time in which the process did nothing, the model in memory, CLOCK_MONOTONIC ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_ns: Option<(u64, u64)>,
     /// The unit that the runtime itself reports.
     pub unit_reported: Option<String>,
     /// Queries in order.

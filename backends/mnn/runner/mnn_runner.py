@@ -31,6 +31,7 @@ INTERNAL_ERROR = 4  # MNN's LlmStatus
 JOB = {
     "v": int, "model": dict, "runtime": dict, "queries": list, "threads": (int, None), "unit": (str, None), "perf_profile": (str, None),
     "profile": str, "options": dict, "soak_ms": (int, None),
+    "idle_ms": int,
 }
 MODEL = {
     "context": int, "chunk": int, "vocab": int, "layers": (int, None), "kv_heads": (int, None), "head_dim": (int, None),
@@ -39,7 +40,7 @@ MODEL = {
 QUERY = {"query": int, "ids": list, "gen_tokens": int}
 DEFAULTS = {
     "runtime": {}, "threads": None, "unit": None, "perf_profile": None, "profile": "off", "options": {}, "layers": None, "kv_heads": None,
-    "head_dim": None, "rope_theta": None, "bos": None, "pad": None, "soak_ms": None,
+    "head_dim": None, "rope_theta": None, "bos": None, "pad": None, "soak_ms": None, "idle_ms": 0,
 }
 
 
@@ -294,6 +295,10 @@ def work(arguments, events):
     if job["perf_profile"] is not None:
         events.now("note", key="ignored", value=f"perf_profile={job['perf_profile']}: MNN has none")
     events.now("note", key="step", value="a token = MNN forward() from Python, logits copied to numpy, argmax there; the first one over the whole prompt")
+    if job["idle_ms"] > 0:
+        events.now("idle_begin")
+        time.sleep(job["idle_ms"] / 1000)
+        events.now("idle_end")
     begun, count, number = time.monotonic_ns(), len(job["queries"]), 0
     events.compact = job["soak_ms"] is not None
     # A soak repeats the list with rising numbers until its time is over.

@@ -39,6 +39,16 @@ pub enum Event {
         #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
         graphs: Vec<String>,
     },
+    /// The process begins to do nothing with the model in memory, as the job's `idle_ms` asks.
+    IdleBegin {
+        /// Time.
+        t_ns: u64,
+    },
+    /// It has done nothing since [`Event::IdleBegin`]; the first query follows.
+    IdleEnd {
+        /// Time.
+        t_ns: u64,
+    },
     /// A query is submitted: its time zero.
     Prompt {
         /// Time.
@@ -184,8 +194,21 @@ impl Event {
     }
 
     /// The value of the tag `event` for every kind of event that this version knows.
-    pub(crate) const NAMES: [&str; 11] =
-        ["note", "load_begin", "load_end", "prompt", "token", "tokens", "query_end", "memory", "layer", "error", "end"];
+    pub(crate) const NAMES: [&str; 13] = [
+        "note",
+        "load_begin",
+        "load_end",
+        "idle_begin",
+        "idle_end",
+        "prompt",
+        "token",
+        "tokens",
+        "query_end",
+        "memory",
+        "layer",
+        "error",
+        "end",
+    ];
 
     /// The single tokens of [`Event::Tokens`]; every other event is itself.
     ///

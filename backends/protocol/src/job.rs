@@ -3,13 +3,15 @@
 use std::{
     collections::BTreeMap,
     error::Error,
-    fmt, fs,
+    fmt, fs, io,
     path::{Component, Path},
+    thread,
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
 
-use crate::{VERSION, monotonic_ns};
+use crate::{Event, EventWriter, VERSION, monotonic_ns};
 
 /// One process's work: load a model, then answer the queries in their order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,6 +46,16 @@ pub struct Job {
     /// know the word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soak_ms: Option<u64>,
+    /// Milliseconds for which the process does nothing between `load_end` and its first query, so that what an idle device with the model in
+    /// memory draws can be told from what the queries do. Left out in most jobs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub idle_ms: u64,
+}
+
+/// Serde hands over a reference.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// Shape and files of the model. Counts are those that the artifacts were built with.
@@ -207,6 +219,19 @@ impl Job {
         Ok(())
     }
 
+    /// Does nothing for as long as the job asks, between `load_end` and the first query, and says when that was.
+    ///
+    /// # Errors
+    /// The events can't be written.
+    pub fn idle<W: io::Write>(&self, events: &mut EventWriter<W>) -> io::Result<()> {
+        if self.idle_ms == 0 {
+            return Ok(());
+        }
+        events.now(&Event::IdleBegin { t_ns: monotonic_ns() })?;
+        thread::sleep(Duration::from_millis(self.idle_ms));
+        events.now(&Event::IdleEnd { t_ns: monotonic_ns() })
+    }
+
     /// Has every query answered in order, in a soak again and again until its time is over.
     ///
     /// # Errors
@@ -305,6 +330,30 @@ mod tests {
         assert!(!serde_json::to_string(&Job { soak_ms: None, ..job.clone() }).unwrap().contains("soak"));
         job.queries[1].query = 7;
         assert!(job.check().unwrap_err().to_string().starts_with("soak_ms: "));
+    }
+
+    #[test]
+    fn idles_for_as_long_as_it_is_asked_to_and_says_when() {
+        let silent = Job::from_json(JOB.as_bytes()).unwrap();
+        // A runner that knows no idle time needs not know the word.
+        assert!(!serde_json::to_string(&silent).unwrap().contains("idle"));
+        let asked = Job::from_json(JOB.replace("\"unit\"", "\"idle_ms\":20,\"unit\"").as_bytes()).unwrap();
+        assert!(serde_json::to_string(&asked).unwrap().contains("\"idle_ms\":20"));
+        let events = |job: &Job| {
+            let path = std::env::temp_dir().join(format!("bench-idle-{}-{}", std::process::id(), job.idle_ms));
+            let mut writer = EventWriter::create(&path).unwrap();
+            let before = monotonic_ns();
+            job.idle(&mut writer).unwrap();
+            drop(writer);
+            let bytes = fs::read(&path).unwrap();
+            fs::remove_file(&path).unwrap();
+            (before, crate::parse_events(&bytes), monotonic_ns())
+        };
+        assert_eq!(events(&silent).1, (Vec::new(), Vec::new()));
+        let (before, (seen, warnings), after) = events(&asked);
+        assert!(warnings.is_empty(), "{warnings:?}");
+        let [Event::IdleBegin { t_ns: from }, Event::IdleEnd { t_ns: to }] = seen[..] else { panic!("{seen:?}") };
+        assert!(before <= from && to <= after && to - from >= 20_000_000, "{before} {from} {to} {after}");
     }
 
     #[test]

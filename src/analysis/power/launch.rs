@@ -1,7 +1,7 @@
 //! The power figures of one launch.
 
 use super::{
-    Asked, Baseline, CurrentUnit, Meter, Refusal, Telemetry, Window,
+    Asked, Baseline, BaselineState, CurrentUnit, Meter, Refusal, Telemetry, Window,
     integral::Watts,
     method::{Report, power},
 };
@@ -63,6 +63,8 @@ pub struct LaunchPower {
     pub net_j: Option<f64>,
     /// The baseline's mean, W.
     pub baseline_w: Option<f64>,
+    /// What was in memory then.
+    pub baseline_state: Option<BaselineState>,
     /// Net joules of a prompt token, in a launch that does nothing but prefill.
     pub j_per_prompt_tok: Option<f64>,
     /// Net joules of a generated token, in a launch that does nothing but decode.
@@ -117,11 +119,11 @@ impl LaunchPower {
         self.absent.iter().find(|(m, _)| *m == metric).map(|(_, why)| why.as_str())
     }
 
-    /// Takes the idle draw off: net joules, and those of a token where the window is a loop of one phase. `baseline` is the idle draw before the
-    /// first block, or why there is none. Says nothing new where there is no gross.
-    pub fn less(&mut self, load: &Load, baseline: &Result<Baseline, String>) {
+    /// Takes the idle draw off: net joules, and those of a token where the window is a loop of one phase. `baseline` is the idle draw, or why it
+    /// is not known. Says nothing new where there is no gross.
+    pub fn less(&mut self, load: &Load, baseline: Result<&Baseline, &str>) {
         let Some(gross_j) = self.gross_j else { return };
-        self.baseline_w = baseline.as_ref().ok().map(|base| base.w);
+        (self.baseline_w, self.baseline_state) = baseline.ok().map(|base| (base.w, base.state)).unzip();
         let seconds = load.window.1 - load.window.0;
         match self.net(gross_j, seconds, baseline) {
             Ok(net_j) => {
@@ -133,8 +135,8 @@ impl LaunchPower {
         }
     }
 
-    fn net(&self, gross_j: f64, seconds: f64, baseline: &Result<Baseline, String>) -> Result<f64, String> {
-        let base = baseline.as_ref().map_err(Clone::clone)?;
+    fn net(&self, gross_j: f64, seconds: f64, baseline: Result<&Baseline, &str>) -> Result<f64, String> {
+        let base = baseline?;
         let word = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
         if self.method.as_ref() != Some(&base.method) {
             return Err(format!("the baseline was measured by {}, the launch by {}", base.method, word(&self.method)));

@@ -17,7 +17,7 @@ mod units;
 #[cfg(test)]
 mod tests;
 
-pub use baseline::{Baseline, SHORTEST_BASELINE_S, baseline};
+pub use baseline::{Baseline, BaselineState, SHORTEST_BASELINE_S, baseline, chosen};
 pub use integral::{Energy, Point, integrate};
 pub use launch::{LOOP_SHARE, LaunchPower, Load, METRICS, launch};
 pub use meter::{Alignment, MeterError, align, read as read_meter};

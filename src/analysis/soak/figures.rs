@@ -158,7 +158,7 @@ pub struct Soak {
     pub initial_tok_s: Option<f64>,
     /// Median throughput of the last stretch over that of the first.
     pub sustained_ratio: Option<f64>,
-    /// Start of the first window under 0.9 of the initial throughput, in seconds.
+    /// Start of the first of two windows in a row under 0.9 of the initial throughput, in seconds.
     pub time_to_throttle_s: Option<f64>,
     /// From when on all windows stay within 5 % of their median, in seconds.
     pub steady_state_s: Option<f64>,

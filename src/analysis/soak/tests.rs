@@ -103,6 +103,15 @@ fn throttled() -> Made {
 }
 
 #[test]
+fn one_slow_window_is_no_throttling() {
+    // Slow for half of the window from 100 s on: 5 s of it with twice the gaps.
+    let soak = Made::new(300, |s| if (102.0..107.0).contains(&s) { 20.0 } else { 10.0 }).analysed(10, |_| ());
+    let least = soak.windows.iter().map(|w| w.tok_s).fold(f64::INFINITY, f64::min);
+    assert!(least < 0.85 * soak.initial_tok_s.unwrap(), "{least}");
+    assert_eq!(soak.time_to_throttle_s, None);
+}
+
+#[test]
 fn the_throttling_of_a_made_up_phone() {
     let soak = throttled().analysed(10, |_| ());
     // A query of 50 tokens takes 100 + 49 gaps + 20 ms: 610 ms, then 904 ms. Begun with query 1, 610 ms after the start.

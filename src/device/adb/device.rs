@@ -224,6 +224,15 @@ impl Adb {
         self.store.clean(&self.remote, &[]).await
     }
 
+    /// Removes the work root with all that is in it. Only for whoever holds the lock and has made the root: what waits for the lock makes it anew.
+    ///
+    /// # Errors
+    /// The device is lost or refuses.
+    pub async fn remove_root(&self) -> Result<(), AdbError> {
+        self.store.clean(&self.remote, &[]).await?;
+        self.remote.sh("removing the work root", &format!("rm -rf -- {}", quote(&self.options.root))).await.map(|_| ())
+    }
+
     /// What of its telemetry this device lets its user see: `bench-agent probe`, by an agent that is sent for it and removed again. `None` while
     /// another bench measures on it: that would be disturbed.
     ///
@@ -514,6 +523,10 @@ impl Device for Adb {
         let slow = || DeviceError::Slow { command: argv.join(" "), limit };
         let said = self.again(asked).await?.ok_or_else(slow)?;
         Ok(Answer { code: Some(i32::from(said.status)), stdout: said.stdout, stderr: said.stderr })
+    }
+
+    fn grows_in(&self, _: &Path) -> String {
+        self.options.root.clone()
     }
 
     async fn agent(&self) -> Result<String, DeviceError> {

@@ -32,6 +32,7 @@ const POWER: Columns = &[
     ("energy_gross_j", "gross, J"),
     ("energy_net_j", "net, J"),
     ("baseline_w", "idle, W"),
+    ("baseline_state", "model while idle"),
     ("energy_j_per_prompt_tok", "net J per prompt token"),
     ("energy_j_per_tok", "net J per generated token"),
     ("energy_phase_method", "how told apart"),
@@ -67,7 +68,7 @@ const STATE: Columns = &[
 pub fn tables(group: &Group, cells: &[&Cell]) -> Vec<Grid> {
     let all = [
         ("Memory by phase, MB (10⁶ bytes)", MEMORY, "mem_load_mb"),
-        ("Power and energy of the whole device, never of the NPU alone", POWER, "power_method"),
+        ("Power and energy of the whole device, never of the NPU alone", POWER, "power_avg_w"),
         ("The NPU: what the runtime's profile and the device's counters say", NPU, ""),
         ("State of the device", STATE, ""),
     ];

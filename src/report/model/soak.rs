@@ -19,6 +19,7 @@ const LINES: usize = 8;
 /// Columns of `cells.csv` and their headings.
 const COLUMNS: [(&str, &str); 20] = [
     ("soak_ended", "ended"),
+    ("soak_check_tokens", "tokens"),
     ("soak_s", "seconds"),
     ("soak_tok_s", "tok/s at the start"),
     ("sustained_ratio", "sustained ratio"),
@@ -37,7 +38,6 @@ const COLUMNS: [(&str, &str); 20] = [
     ("rise_c_per_min_5min", "rise in 5 min, °C/min"),
     ("latency_temp_ms_per_c", "ITL per °C, ms"),
     ("latency_temp_rho", "rank correlation"),
-    ("soak_check_tokens", "tokens"),
 ];
 
 /// The soaks of a set; `None` where there was none.

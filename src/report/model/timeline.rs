@@ -7,6 +7,8 @@ use super::figures::{DASH, number};
 use super::groups::{Group, listed, readable, workload};
 use super::lines::thinned;
 use super::view::{Chart, Grid, LegendKey};
+use crate::analysis::power::{Asked, Method, Telemetry, series};
+use crate::analysis::series::{TEMPERATURE_JUMP_C, despike};
 use crate::device::zones::{Domain, domain_of};
 use crate::report::ReportError;
 use crate::report::charts::{Line, PHASES, Span, Strip, phase_svg, strips};
@@ -16,8 +18,6 @@ use crate::report::load::{Cell, Phase, Run, Timeline};
 const MOST: usize = 4;
 /// Windows in which tokens are counted.
 const WINDOWS: f64 = 80.0;
-/// Lines of a strip that can still be told apart.
-const LINES: usize = 6;
 
 /// The timelines of a set: of its largest workload, a few cells.
 pub fn timelines(run: &Run, group: &Group) -> Result<Vec<Chart>, ReportError> {
@@ -108,7 +108,8 @@ fn temperature(timeline: &Timeline) -> Strip {
     let mut hottest: BTreeMap<Domain, BTreeMap<u64, f64>> = BTreeMap::new();
     for (zone, series) in timeline.of("thermal") {
         let Some(domain) = domain_of("", zone) else { continue };
-        for (t, value) in &series.points {
+        // What one failed reading of one zone says would be the hottest of all.
+        for (t, value) in &despike(&series.points, TEMPERATURE_JUMP_C).kept {
             // Zones of one round share their time to the millisecond.
             let most = hottest.entry(domain).or_default().entry((t * 1000.0).round() as u64).or_insert(*value);
             *most = most.max(*value);
@@ -188,15 +189,27 @@ fn usage(timeline: &Timeline) -> Strip {
     Strip { title: "Busy, %".to_owned(), lines: wanted.into_iter().filter_map(line).collect(), from_zero: true }
 }
 
+/// The whole device's draw by its battery or its rails, as the tables have it; nothing where they refuse it (on external power, say).
 fn power(timeline: &Timeline) -> Strip {
-    let rails = timeline.of("power").filter(|(_, series)| series.unit == "W");
-    let line = |(at, (name, series)): (usize, (&str, &crate::report::load::Series))| Line {
-        label: name.to_owned(),
-        part: at,
-        dashed: false,
-        points: series.points.clone(),
-    };
-    Strip { title: "Power, W".to_owned(), lines: rails.enumerate().map(line).take(LINES).collect(), from_zero: true }
+    let mut telemetry = Telemetry::default();
+    for source in ["battery", "power", "clock"] {
+        for (name, series) in timeline.of(source) {
+            for (t, value) in &series.points {
+                telemetry.push((t.max(0.0) * 1e9).round() as u64, source, name, *value);
+            }
+        }
+    }
+    telemetry.sort();
+    let asked = Asked { method: Method::Auto, measured: false, rails: &[] };
+    let watts = series(&telemetry, asked, (0.0, timeline.seconds())).unwrap_or_default();
+    let points: Vec<(f64, f64)> = watts.into_iter().map(|(t_ns, w)| (t_ns as f64 / 1e9, w)).collect();
+    let label = if telemetry.batteries.is_empty() { "rails" } else { "battery" };
+    let line = Line { label: label.to_owned(), part: part(Domain::Battery), dashed: false, points };
+    Strip {
+        title: "Power of the device, W".to_owned(),
+        lines: Vec::from_iter(Some(line).filter(|line| !line.points.is_empty())),
+        from_zero: true,
+    }
 }
 
 fn memory(timeline: &Timeline) -> Strip {
@@ -204,7 +217,8 @@ fn memory(timeline: &Timeline) -> Strip {
         |name: &str| timeline.of("process").find(|(known, _)| *known == name).map(|(_, series)| series.megabytes()).unwrap_or_default();
     let all = [("resident (RSS)", timeline.memory(), 0), ("dma-buf", of("dmabuf_kb"), 1), ("anonymous", of("anon_kb"), 5)];
     let line = |(label, points, part): (&str, Vec<(f64, f64)>, usize)| Line { label: label.to_owned(), part, dashed: false, points };
-    let lines = all.into_iter().filter(|(_, points, _)| !points.is_empty()).map(line).collect();
+    // No dma-buf at all is no line: it says nothing that the others do not.
+    let lines = all.into_iter().filter(|(_, points, _)| points.iter().any(|point| point.1 > 0.0)).map(line).collect();
     Strip { title: "Memory, MB (10⁶ bytes)".to_owned(), lines, from_zero: true }
 }
 
@@ -265,6 +279,23 @@ mod tests {
     }
 
     #[test]
+    fn a_single_reading_of_140_degrees_is_not_the_hottest() {
+        let timeline = with(&[
+            ("thermal", "cpuss0", "C", &[(1.0, 40.0), (2.0, 41.0), (3.0, 42.0), (4.0, 43.0)]),
+            ("thermal", "cpuss1", "C", &[(1.0, 44.0), (2.0, 140.0), (3.0, 45.0), (4.0, 46.0)]),
+            // Two in a row are a change.
+            ("thermal", "nsphvx-0", "C", &[(1.0, 40.0), (2.0, 95.0), (3.0, 96.0), (4.0, 50.0)]),
+        ]);
+        let strip = temperature(&timeline);
+        let values = |label: &str| {
+            let line = strip.lines.iter().find(|line| line.label == label).unwrap();
+            line.points.iter().map(|p| p.1).collect::<Vec<_>>()
+        };
+        assert_eq!(values("CPU"), [44.0, 41.0, 45.0, 46.0]);
+        assert_eq!(values("NPU"), [40.0, 95.0, 96.0, 50.0]);
+    }
+
+    #[test]
     fn tokens_are_counted_in_windows() {
         let mut timeline = with(&[("cpu", "busy_pct", "pct", &[(8.0, 1.0)])]);
         // 8 s in 80 windows of 0.1 s from the first token on: two tokens in the first, none in the second, one in the third; the last is cut.
@@ -284,6 +315,31 @@ mod tests {
         ]);
         let found: Vec<_> = clocks(&timeline).lines.into_iter().map(|line| (line.label, line.dashed)).collect();
         assert_eq!(found, [("CPU policy7".to_owned(), false), ("its cap".to_owned(), true)]);
+    }
+
+    #[test]
+    fn a_discharging_battery_is_power_and_one_on_a_charger_is_not() {
+        let draw = |status: f64| {
+            with(&[
+                (
+                    "battery",
+                    "bms/current_now",
+                    "raw",
+                    &[(0.0, -1_000_000.0), (1.0, -1_500_000.0), (2.0, -1_250_000.0), (3.0, -1_100_000.0)],
+                ),
+                ("battery", "bms/voltage_now", "raw", &[(0.0, 4_000_000.0), (1.0, 4_000_000.0), (2.0, 4_000_000.0), (3.0, 4_000_000.0)]),
+                ("battery", "bms/status", "code", &[(0.0, status), (1.0, status), (2.0, status), (3.0, status)]),
+            ])
+        };
+        // 1 A at 4 V are 4 W.
+        let strip = power(&draw(2.0));
+        assert_eq!(strip.lines.iter().map(|line| line.label.as_str()).collect::<Vec<_>>(), ["battery"]);
+        assert!(
+            strip.lines[0].points.iter().any(|(t, w)| (*t - 1.0).abs() < 1e-6 && (*w - 6.0).abs() < 1e-6),
+            "{:?}",
+            strip.lines[0].points
+        );
+        assert!(power(&draw(1.0)).lines.is_empty());
     }
 
     #[test]

@@ -113,7 +113,7 @@ pub const METRICS: &[Metric] = &[
         "energy_net_j",
         false,
         false,
-        "energy_gross_j less baseline_w over the same time; absent where the baseline's spread is over 20 % of it. The baseline is idle without the model loaded",
+        "energy_gross_j less baseline_w over the same time; absent where the baseline's spread is over 20 % of it. baseline_state says whether the device idled with the model in memory",
     ),
     m(
         "energy_j_per_prompt_tok",

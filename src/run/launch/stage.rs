@@ -8,7 +8,7 @@ use super::{Problem, Request};
 use crate::{
     device::{Content, Device, DeviceError, Placed},
     results::launches::Staged,
-    run::{capture, soak},
+    run::{capture, idle, soak},
 };
 
 /// What a tool was told is kept beside what it answered, up to this many bytes: larger inputs are filler made by the adapter.
@@ -27,6 +27,9 @@ pub(super) async fn stage<D: Device>(
     if let Some(asked) = request.soak {
         let usage = |why| Problem::Launch(Failure::new(FailureKind::Usage, why));
         soak::prolong(&mut files, asked.soak.duration_ms).map_err(usage)?;
+    }
+    if !request.idle.is_zero() {
+        idle::ask(&mut files, request.idle);
     }
     if let Some(name) = clash(&files) {
         let hint = Some("give one of them another name".to_owned());

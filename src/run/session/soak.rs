@@ -12,7 +12,7 @@ use bench_backend_api::{Launch, Pass};
 
 use super::{RunError, Session, block::Begin};
 use crate::{
-    device::{Adopted, Device},
+    device::{Adopted, Device, Reading, readings},
     results::{folder::launch_dir, launches::Recorded},
     run::{
         artifacts::ReadyCell,
@@ -21,6 +21,7 @@ use crate::{
         repetition::Progress,
         soak,
     },
+    scenario::Soak,
 };
 
 /// What a killed bench left of the soaks that were in flight, by place in the plan.
@@ -95,19 +96,27 @@ impl<D: Device> Session<'_, D> {
             let Some(cell) = ready.get(&place).filter(|_| self.soaks(place, done)) else { continue };
             let id = plan.cells[place].id.clone();
             let adopted = left.remove(&place);
-            let refused = if progress.get(&place).is_some_and(|p| p.stop == Some("failed")) {
-                Some("its measurement failed".to_owned())
+            let soakable = if progress.get(&place).is_some_and(|p| p.stop == Some("failed")) {
+                Err("its measurement failed".to_owned())
             } else if adopted.is_some() {
-                None
+                // Its agent has them.
+                Ok(Vec::new())
             } else {
-                self.soakable(place, cell).err()
+                self.soakable(place, cell, asked).await
             };
-            if let Some(reason) = refused {
-                self.recorder.say(&Event::SoakSkipped { cell: id, reason, again: false });
-                continue;
-            }
+            self.trip = match soakable {
+                Ok(trip) => trip,
+                Err(reason) => {
+                    self.recorder.say(&Event::SoakSkipped { cell: id, reason, again: false });
+                    continue;
+                }
+            };
             if adopted.is_none() && !self.pause(Duration::from_millis(asked.cool_down_ms)).await {
                 return Ok(false);
+            }
+            if adopted.is_none() && self.power.is_none() {
+                // Nothing was measured before it in this segment.
+                self.begin_power().await?;
             }
             let block = plan.measure.repetitions_max;
             let begin = if adopted.is_some() { Begin::Go(self.plain()) } else { self.settle(block).await? };
@@ -146,8 +155,8 @@ impl<D: Device> Session<'_, D> {
         }
     }
 
-    /// Why a cell can't be soaked, before it is tried.
-    fn soakable(&self, place: usize, cell: &ReadyCell) -> Result<(), String> {
+    /// The zones that will end the soak of a cell, or why it can't be soaked, before it is tried.
+    async fn soakable(&self, place: usize, cell: &ReadyCell, asked: &Soak) -> Result<Vec<Trip>, String> {
         let planned = &self.setup.plan.cells[place];
         let Some(backend) = self.backend(&planned.cell.backend) else { return Err("there is no such backend".to_owned()) };
         let launch = Launch {
@@ -161,31 +170,36 @@ impl<D: Device> Session<'_, D> {
         };
         let mut files = backend.stage(&launch).map_err(|f| f.message)?;
         soak::prolong(&mut files, 1)?;
-        self.trip().map(|_| ())
+        // A device that is lost here is lost again by what follows.
+        let folder = self.setup.device.grows_in(&self.setup.folder.path);
+        let free = self.setup.device.free(&folder).await.ok().flatten();
+        soak::room(asked, self.setup.plan.telemetry_rate_hz, free)?;
+        self.trip(asked).await
     }
 
-    /// The zones that end a soak, by the names that the launches before it have sampled.
-    pub(super) fn trip(&self) -> Result<Vec<Trip>, String> {
-        let Some(asked) = self.setup.plan.soak.as_ref().filter(|s| !s.trip.is_empty()) else { return Ok(Vec::new()) };
+    /// The zones that end a soak: those that the agent reads now, or where it could not be asked, that the launches before have sampled.
+    async fn trip(&self, asked: &Soak) -> Result<Vec<Trip>, String> {
+        if asked.trip.is_empty() {
+            return Ok(Vec::new());
+        }
         let soc = self.setup.device.facts().soc.as_deref().unwrap_or_default();
-        let names = self.zones();
+        let zones = |readings: &[Reading]| {
+            readings.iter().filter(|r| r.source == "thermal" && r.unit == "C").map(|r| r.name.clone()).collect::<BTreeSet<String>>()
+        };
+        let names = match self.setup.device.sense().await {
+            Ok(readings) => zones(&readings),
+            Err(_) => self.sampled().find_map(|readings| Some(zones(&readings)).filter(|z| !z.is_empty())).unwrap_or_default(),
+        };
         soak::limits(&asked.trip, soc, &Vec::from_iter(names))
     }
 
-    /// Names of the zones that were sampled in this run.
-    fn zones(&self) -> BTreeSet<String> {
-        let mut names = BTreeSet::new();
-        for planned in &self.setup.plan.cells {
-            for launch in 0..self.setup.plan.measure.repetitions_max {
-                let dir = launch_dir(&self.setup.folder.path, &self.setup.device.facts().name, &planned.id, Pass::Measure, launch);
-                let Ok(text) = fs::read_to_string(dir.join("telemetry.csv")) else { continue };
-                let thermal = text.lines().filter_map(|l| l.split(',').skip(1).take(2).collect::<Vec<_>>().try_into().ok());
-                names.extend(thermal.filter(|[source, _]: &[&str; 2]| *source == "thermal").map(|[_, name]| name.to_owned()));
-                if !names.is_empty() {
-                    return names;
-                }
-            }
-        }
-        names
+    /// What the launches of this run have sampled, launch by launch.
+    fn sampled(&self) -> impl Iterator<Item = Vec<Reading>> {
+        let setup = self.setup;
+        let launches = setup.plan.cells.iter().flat_map(move |cell| (0..setup.plan.measure.repetitions_max).map(move |n| (cell, n)));
+        launches.filter_map(move |(cell, n)| {
+            let dir = launch_dir(&setup.folder.path, &setup.device.facts().name, &cell.id, Pass::Measure, n);
+            readings(&fs::read_to_string(dir.join("telemetry.csv")).ok()?).ok()
+        })
     }
 }

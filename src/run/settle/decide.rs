@@ -1,7 +1,10 @@
 //! Whether a device is in the state that a scenario asks for, and whether it is worth waiting. Pure: looks in, decision out.
 
 use super::state::State;
-use crate::scenario::{Band, Settle};
+use crate::{
+    analysis::series::{TEMPERATURE_JUMP_C, despike},
+    scenario::{Band, Settle},
+};
 
 /// One look at the device.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,10 +59,24 @@ pub fn decide(wanted: &Settle, looks: &[Look]) -> Decision {
         return Decision::GiveUp(lacks, why);
     }
     let limit_s = wanted.timeout_ms as f64 / 1e3;
-    if last.at_s >= limit_s {
+    if last.at_s >= limit_s && !doubtful(looks, &lacks) {
         return Decision::GiveUp(lacks, format!("not within {limit_s:.0} s"));
     }
     Decision::Wait(lacks)
+}
+
+/// Whether nothing is missing but temperatures of which one reading alone is known: the look before had far others, or there was none. Sensors
+/// have single failed readings (140 C once), and no block is marked for one. The next look tells.
+fn doubtful(looks: &[Look], lacks: &[Lack]) -> bool {
+    let Some((last, before)) = looks.split_last() else { return false };
+    lacks.iter().all(|lack| {
+        let read = |look: &Look| look.state.temperature(&lack.what);
+        match (read(last), before.last()) {
+            (Some(_), None) => true,
+            (Some(now), Some(before)) => read(before).is_some_and(|then| (now - then).abs() > TEMPERATURE_JUMP_C),
+            (None, _) => false,
+        }
+    })
 }
 
 /// What of the wanted state is not there.
@@ -124,8 +141,19 @@ fn hopeless(wanted: &Settle, looks: &[Look], lacks: &[Lack]) -> Option<String> {
     }
     wanted.bands.iter().filter(|band| lacks.iter().any(|l| l.what == band.zone && !l.unseen)).find_map(|band| {
         let series: Vec<(f64, f64)> = looks.iter().filter_map(|look| Some((look.at_s, look.state.temperature(&band.zone)?))).collect();
-        unreachable(band, &series)
+        unreachable(band, &confirmed(&series))
     })
+}
+
+/// A series without single readings of 140 C, which would be a trend of their own; the last one counts when the next is like it.
+fn confirmed(series: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut kept = despike(series, TEMPERATURE_JUMP_C).kept;
+    if let [.., (_, before), (_, last)] = kept[..]
+        && (last - before).abs() > TEMPERATURE_JUMP_C
+    {
+        kept.pop();
+    }
+    kept
 }
 
 /// Whether a temperature that is outside of its band goes there; why not, if it does not.

@@ -108,3 +108,16 @@ fn the_longest_wait_is_in_the_plan() {
     // Three blocks of one launch a cell, each with a wait of ten minutes at most.
     assert_eq!(worst(&with_sections("[settle]\ntimeout = \"10m\"")) - worst(GOOD), 3 * 600);
 }
+
+#[test]
+fn idle_baselines_are_in_the_plan() {
+    let of = |text: &str| {
+        let plan = check(text).expect("good").plan(&BACKENDS, &crate::device::local_facts(57, 75));
+        let estimate = estimate(&plan, &BACKENDS, &Assumptions::default());
+        (estimate.expected.as_secs_f64(), estimate.cells)
+    };
+    let (with, cells) = of(&with_sections("[power]\nbaseline = \"2m\""));
+    let (without, _) = of(&with_sections("[power]\nbaseline = \"off\""));
+    // One without a model, and one of each cell.
+    assert!((with - without - 120.0 * (cells as f64 + 1.0)).abs() < 1e-6 && cells > 0, "{with} {without}");
+}

@@ -21,7 +21,7 @@ pub struct Power {
     pub away: Option<At<String>>,
     /// `true` asks to unplug the device, waits for `Discharging` and asks to plug it in again; no hub is needed.
     pub on_battery: Option<At<bool>>,
-    /// Idle time that is measured before the first launch, with the same screen and charge state (default `60s`, the least), or `off`: then there are no net joules.
+    /// Idle time with the same screen and charge state (default `60s`, the least), or `off`: then there are no net joules. It is measured before the first launch, and again in the first launch of each cell between load and first query, with the model in memory, where the program can do that.
     pub baseline: Option<At<String>>,
     /// An external meter.
     pub meter: Option<At<Meter>>,

@@ -69,6 +69,7 @@ fn queries(
     if job.soak_ms.is_some() {
         events.compact();
     }
+    job.idle(events)?;
     job.each_query(|query| {
         answer(query, &job.model, config, &dialog, profile, &mut seen, events)?;
         dialog.reset()

@@ -36,5 +36,6 @@ fn work(job: &Job, events: &mut EventWriter) -> Result<(), Failure> {
     if job.soak_ms.is_some() {
         events.compact();
     }
+    job.idle(events)?;
     job.each_query(|query| generator.answer(query, events))
 }

@@ -4,7 +4,7 @@ use super::*;
 
 fn launch(load: &Load, telemetry: &Telemetry, meter: Option<&Meter>, asked: Asked<'_>, base: &Result<Baseline, String>) -> LaunchPower {
     let mut out = super::launch(load, telemetry, meter, asked);
-    out.less(load, base);
+    out.less(load, base.as_ref().map_err(String::as_str));
     out
 }
 
@@ -14,7 +14,7 @@ fn idle(t: f64) -> f64 {
 }
 
 fn quiet() -> Result<Baseline, String> {
-    baseline(&one_battery(&ABI, 62.0, &idle), None, Asked::default(), (1.0, 61.0), Some(CurrentUnit::Microampere))
+    baseline(&one_battery(&ABI, 62.0, &idle), None, Asked::default(), (1.0, 61.0), Some(CurrentUnit::Microampere), BaselineState::NoModel)
         .map_err(|e| e.to_string())
 }
 
@@ -103,14 +103,14 @@ fn no_net_without_a_good_baseline() {
 #[test]
 fn a_baseline_lasts_a_minute() {
     let of = |seconds: f64, gauge: &Gauge| {
-        baseline(&one_battery(gauge, seconds + 2.0, &idle), None, Asked::default(), (1.0, 1.0 + seconds), None)
+        baseline(&one_battery(gauge, seconds + 2.0, &idle), None, Asked::default(), (1.0, 1.0 + seconds), None, BaselineState::NoModel)
     };
     assert!(matches!(of(50.0, &ABI), Err(Refusal::Short { .. })));
     assert!(of(60.0, &ABI).is_ok());
     assert!(matches!(of(60.0, &Gauge { update_s: 13.0, ..ABI }), Err(Refusal::Short { .. })));
     // At idle uA look like mA: the counter contradicts, and the launches know better.
     let asleep = one_battery(&ABI, 70.0, &|t| 0.015 + 0.001 * (t * 3.0).sin());
-    let told = |hint| baseline(&asleep, None, Asked::default(), (1.0, 66.0), hint);
+    let told = |hint| baseline(&asleep, None, Asked::default(), (1.0, 66.0), hint, BaselineState::Resident);
     assert!(matches!(told(None), Err(Refusal::Contradiction(_))));
     near(told(Some(CurrentUnit::Microampere)).unwrap().w, 0.06, 0.002);
 }
@@ -129,4 +129,30 @@ fn a_refused_window_has_a_reason_for_everything() {
     assert_eq!((out.absent.len(), out.avg_w, out.method.as_deref()), (METRICS.len(), None, Some("battery")));
     assert!(out.why("power_avg_w").unwrap().starts_with("window of 60.0 s, needed 120 s"));
     assert_eq!(out.charge_state.as_deref(), Some("discharging"));
+}
+
+#[test]
+fn the_cells_own_baseline_comes_first() {
+    let no_model = quiet();
+    // The same gauge with 0.05 A more of a model in memory: 1.0 W.
+    let heavier = |t: f64| idle(t) + 0.05;
+    let resident = baseline(&one_battery(&ABI, 66.0, &heavier), None, Asked::default(), (5.0, 65.0), None, BaselineState::Resident);
+    let resident = resident.map_err(|e| e.to_string());
+    let word = |chosen: Result<&Baseline, &str>| chosen.map(|b| b.state.as_str()).map_err(str::to_owned);
+    let err = |why: &str| Err::<Baseline, _>(why.to_owned());
+    assert_eq!(word(chosen(Some(&resident), &no_model)), Ok("resident"));
+    assert_eq!(word(chosen(Some(&resident), &err("none"))), Ok("resident"));
+    assert_eq!(word(chosen(None, &no_model)), Ok("no-model"));
+    // What its readings do not carry is no figure; the other one says what it is.
+    assert_eq!(word(chosen(Some(&err("3 updates")), &no_model)), Ok("no-model"));
+    assert_eq!(word(chosen(Some(&err("3 updates")), &err("off"))), Err("3 updates".to_owned()));
+    assert_eq!(word(chosen(None, &err("off"))), Err("off".to_owned()));
+
+    let mut out = super::launch(&load(), &one_battery(&ABI, 160.0, &mixed), None, Asked::default());
+    let gross = out.gross_j.unwrap();
+    out.less(&load(), chosen(Some(&resident), &no_model));
+    assert_eq!(out.baseline_state, Some(BaselineState::Resident));
+    near(out.baseline_w.unwrap(), 1.0, 0.01);
+    // 1.0 W over 150 s.
+    near(gross - out.net_j.unwrap(), 150.0, 1.5);
 }
