@@ -179,12 +179,14 @@ fn a_zone_that_is_too_hot_ends_a_soak() {
     let Some(mut lab) = Lab::start() else { return };
     let child = spawn(&mut lab.run("duration = \"60s\"\nwindow = \"1s\"\ntrip = { npu = \"70C\" }"));
     lab.wait_for_soak();
-    lab.phone.tell("temp nsp 90");
+    // By less than 40 C: more between two samples would count as a failed reading, and not as the peak.
+    lab.phone.tell("temp nsp 73");
     finish(child).expect(6);
     let cell = lab.cell();
     assert!(cell["soak_ended"].starts_with("early: ended by the thermal trip: nsp"), "{}", cell["soak_ended"]);
     assert!(cell["soak_ended"].contains("over its limit of 70 C"), "{}", cell["soak_ended"]);
-    assert!(number(&cell, "soak_windows").unwrap() >= 1.0 && number(&cell, "peak_npu_c").unwrap() > 70.0);
+    let (windows, peak) = (number(&cell, "soak_windows").unwrap(), number(&cell, "peak_npu_c").unwrap());
+    assert!(windows >= 1.0 && peak > 70.0, "{windows} windows, {peak} C");
     let launches = table(&lab.folder(), "launches.csv");
     assert_eq!(launches.iter().find(|l| l["pass"] == "soak").unwrap()["failure_kind"], "thermal");
     assert_eq!(cell["status"], "ok");

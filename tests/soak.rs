@@ -69,7 +69,6 @@ fn soaks_of_every_kind() {
     let launches = table(&folder, "launches.csv");
     let launch = of(&launches, "ok").into_iter().find(|r| r["pass"] == "soak").expect("a soak");
     assert!(!launch["absent"].contains("gives no time for each token") && !launch["absent"].contains("no measured query"), "{launch:?}");
-    assert!(launch["absent"].contains("measured queries, "), "{launch:?}");
 
     // Every answer from 1.5 s on is another one than the first to its prompt.
     let rows = of(&windows, "late-wrong");

@@ -2,7 +2,6 @@
 
 mod compose;
 mod leak;
-pub mod phases;
 pub mod power;
 pub mod series;
 pub mod soak;

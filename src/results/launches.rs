@@ -1,6 +1,9 @@
 //! What is kept of one launch: `launch.json` in its folder, written last and by rename, so that a folder that has it is complete.
 
-use std::path::{Path, PathBuf};
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+};
 
 use bench_agent::spec::Done;
 use bench_backend_api::{Checks, Failure, Parsed, Pass, Source};
@@ -60,6 +63,16 @@ pub struct Record {
     /// Windows and figures of a soak; its single queries and tokens are in `events.jsonl` alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soak: Option<Soak>,
+}
+
+impl Record {
+    /// What was timed: of a soak its first and its last measured query, since the others are in `events.jsonl` alone.
+    pub fn timed(&self) -> Cow<'_, Parsed> {
+        match self.soak.as_ref().and_then(|soak| soak.worked.as_ref()) {
+            Some(worked) => Cow::Owned(Parsed { queries: worked.ends(), ..self.parsed.clone() }),
+            None => Cow::Borrowed(&self.parsed),
+        }
+    }
 }
 
 /// Bytes of the files that a launch had in its work folder, by what they are.

@@ -203,7 +203,7 @@ fn long_waits(waits: &[f64]) -> Vec<bool> {
 fn counters(figures: &mut Figures, record: &Record, dir: &Path, warmup: u32) {
     let steps: Vec<(&str, &Done)> = record.steps.iter().filter_map(|s| Some((s.name.as_str(), s.done.as_ref()?))).collect();
     let report = steps.iter().find_map(|(_, done)| done.sources.iter().find(|source| source.name == SOURCE));
-    match (report.filter(|r| r.state == SourceState::Available), window(&record.parsed, warmup)) {
+    match (report.filter(|r| r.state == SourceState::Available), window(&record.timed(), warmup)) {
         (Some(report), Ok(window)) => {
             let single = record.steps.len() == 1;
             let files: Vec<PathBuf> = steps
@@ -212,7 +212,7 @@ fn counters(figures: &mut Figures, record: &Record, dir: &Path, warmup: u32) {
                 .collect();
             let lines =
                 files.iter().filter_map(|path| File::open(path).ok()).flat_map(|file| BufReader::new(file).lines().map_while(Result::ok));
-            figures.utils = means(lines, window);
+            figures.utils = if record.pass == Pass::Soak { means_of_windows(dir, window) } else { means(lines, window) };
             let missing: Vec<&'static str> =
                 UTILS.into_iter().zip(figures.utils).filter(|(_, v)| v.is_none()).map(|(name, _)| name).collect();
             figures.lacks(&missing, "no sample in the measured queries");
@@ -260,6 +260,20 @@ fn means(lines: impl Iterator<Item = String>, (start, end): (u64, u64)) -> [Opti
     sums.map(|(sum, n)| (n > 0).then(|| sum / f64::from(n)))
 }
 
+/// The same of a soak, whose telemetry.csv has changes alone: the means of the windows that begin within the window, by their samples.
+fn means_of_windows(dir: &Path, (start, end): (u64, u64)) -> [Option<f64>; 3] {
+    let mut sums = [(0.0, 0.0); 3];
+    let length_ms = end.saturating_sub(start) as f64 / 1e6;
+    super::soak::telemetry_windows(&dir.join("windows.csv"), start, |t_ms, [source, name, _, _, mean, n, _]| {
+        let place = NAMES.iter().position(|known| source == SOURCE && *known == name);
+        if let (Some(place), Ok(mean), Ok(n), true) = (place, mean.parse::<f64>(), n.parse::<f64>(), (0.0..=length_ms).contains(&t_ms)) {
+            sums[place].0 += mean * n;
+            sums[place].1 += n;
+        }
+    });
+    sums.map(|(sum, n)| (n > 0.0).then(|| sum / n))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -290,6 +304,16 @@ mod tests {
         assert_eq!(Figures::of_profile(Some(&profile(2.0))).contended, ["yields"]);
         let none = Figures::of_profile(None);
         assert!(none.duty_method.is_none() && none.absent.len() == 5 && none.absent[0].1.starts_with("no profile"));
+    }
+
+    #[test]
+    fn the_counters_of_a_soak_are_those_of_all_samples() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = "t_ns,source,name,min,max,mean,n,unit\n1000000,npu,q6_pct,0,1,1,10,pct\n5000000,npu,q6_pct,0,90,40,30,pct\n\
+                    9000000,npu,q6_pct,0,90,80,10,pct\n9000000,npu,q6_clock,1,1,1,10,MHz\n12000000,npu,q6_pct,0,90,7,10,pct\n";
+        std::fs::write(dir.path().join("windows.csv"), text).unwrap();
+        // From 2 to 10 ms: 30 samples of 40 % and 10 of 80 %.
+        assert_eq!(means_of_windows(dir.path(), (2_000_000, 10_000_000)), [Some(50.0), None, None]);
     }
 
     #[test]

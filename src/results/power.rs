@@ -1,5 +1,8 @@
 //! Power of a run's launches: reads what the run folder holds (telemetry, baseline, meter) and lets [`crate::analysis::power`] judge it.
 
+#[cfg(test)]
+mod baselines;
+
 use std::{
     collections::BTreeMap,
     fs,
@@ -12,7 +15,6 @@ use bench_backend_api::{Cell, Parsed, Pass};
 use super::{
     folder::device_dir,
     launches::{Record, Recorded},
-    soak::said,
 };
 use crate::{
     analysis::power::{self, Asked, Baseline, BaselineState, CurrentUnit, FitError, LaunchPower, Load, Meter, Method, Refusal, Telemetry},
@@ -68,7 +70,10 @@ impl RunPower {
             }
             let segment =
                 segments.entry(record.segment).or_insert_with(|| Segment::read(&baseline_dir(run, device, record.segment), settings));
-            let load = load(&said(dir, record), plan.measure.warmup);
+            let load = match record.pass {
+                Pass::Soak => soaked(record),
+                _ => load(&record.parsed, plan.measure.warmup),
+            };
             let figures = match &load {
                 Ok(load) => launch(dir, record, load, segment, asked),
                 Err(why) => LaunchPower::without(why),
@@ -134,11 +139,13 @@ const fn counted(pass: Pass) -> bool {
 
 /// What the scenario says about power, for the analysis.
 pub fn asked(power: &Power) -> Asked<'_> {
-    Asked { method: method(power.method), measured: power.measured, rails: &power.rails }
+    Asked { method: method(power), measured: power.measured, rails: &power.rails }
 }
 
-fn method(method: PowerMethod) -> Method {
-    match method {
+fn method(power: &Power) -> Method {
+    match power.method {
+        // Who names a meter wants nothing else, wherever its file can't be read yet.
+        PowerMethod::Auto if power.meter.is_some() => Method::Meter,
         PowerMethod::Auto => Method::Auto,
         PowerMethod::Battery => Method::Battery,
         PowerMethod::Hwmon => Method::Hwmon,
@@ -179,7 +186,8 @@ impl Segment {
         let Some(done) = &self.done else { return Err("the baseline could not be measured".to_owned()) };
         // The idle time is the end of what ran there: before it come pulses, and the wait for the battery.
         let window = last_part((done.start_ns as f64 / 1e9, done.end_ns as f64 / 1e9), settings.baseline_ms);
-        power::baseline(&self.telemetry, self.meter.as_ref(), asked, window, unit, BaselineState::NoModel).map_err(|e| format!("baseline: {e}"))
+        power::baseline(&self.telemetry, self.meter.as_ref(), asked, window, unit, BaselineState::NoModel)
+            .map_err(|e| format!("baseline: {e}"))
     }
 
     /// What the device drew while the runner of a launch did nothing with its model in memory.
@@ -202,8 +210,11 @@ impl Segment {
     /// Whether a launch's clock is the one that readings are placed by.
     fn usable(&self, record: &Record) -> Result<(), String> {
         // Rule R17, also where nothing was sampled.
-        let slept =
-            record.steps.iter().filter_map(|s| s.done.as_ref()).map(|d| d.boottime_minus_monotonic_ns[1] - d.boottime_minus_monotonic_ns[0]);
+        let slept = record
+            .steps
+            .iter()
+            .filter_map(|s| s.done.as_ref())
+            .map(|d| d.boottime_minus_monotonic_ns[1] - d.boottime_minus_monotonic_ns[0]);
         if let Some(ns) = slept.max_by_key(|ns| ns.abs()).filter(|ns| ns.abs() > 100_000_000) {
             return Err(Refusal::Suspended { ms: ns as f64 / 1e6 }.to_string());
         }
@@ -253,6 +264,23 @@ fn load(parsed: &Parsed, warmup: u32) -> Result<Load, String> {
         load.decode.push((first, last));
     }
     if load.window.1 > load.window.0 { Ok(load) } else { Err("the queries took no time".to_owned()) }
+}
+
+/// What a soak did, by what its measured queries add up to.
+fn soaked(record: &Record) -> Result<Load, String> {
+    let worked = record.soak.as_ref().and_then(|soak| soak.worked.as_ref());
+    let worked = worked.ok_or_else(|| "no measured query of the soak gave a token, or its record is an older bench's".to_owned())?;
+    let end_ns = worked.last.tokens.last().map_or(0, |t| t.t_ns);
+    let window = (worked.first.start_ns as f64 / 1e9, end_ns as f64 / 1e9);
+    let load = Load {
+        window,
+        queries: worked.queries,
+        prompt_tokens: worked.prompt_tokens,
+        gen_tokens: worked.gen_tokens,
+        seconds: Some((worked.prefill_s, worked.decode_s)),
+        ..Load::default()
+    };
+    if window.1 > window.0 { Ok(load) } else { Err("the queries took no time".to_owned()) }
 }
 
 /// The rows about power of some files of the agent's.
@@ -310,6 +338,37 @@ mod tests {
         assert_eq!(super::load(&parsed, 3).unwrap_err(), "no measured query");
         let silent = Parsed { queries: vec![Query { query: 1, aggregate_n: Some(5), ..Query::default() }], ..Parsed::default() };
         assert!(super::load(&silent, 1).unwrap_err().contains("no time for each token"));
+    }
+
+    #[test]
+    fn a_soak_is_what_its_queries_add_up_to() {
+        let query = |number: u32, start_s: u64, last_s: u64| Query {
+            query: number,
+            start_ns: start_s * 1_000_000_000,
+            tokens: vec![Token { id: None, t_ns: last_s * 1_000_000_000 }],
+            ..Query::default()
+        };
+        let text = r#"{"format_version":1,"cell":"c","pass":"soak","launch":0,"block":0,"segment":0,"status":"ok","failure":null,"checks":null,
+            "parsed":{},"steps":[]}"#;
+        let mut value: serde_json::Value = serde_json::from_str(text).unwrap();
+        value["parsed"] = serde_json::to_value(Parsed::default()).unwrap();
+        let mut record: Record = serde_json::from_value(value).unwrap();
+        assert!(soaked(&record).unwrap_err().contains("older bench"));
+        let worked = crate::analysis::soak::Worked {
+            first: query(1, 100, 102),
+            last: query(900, 4000, 4010),
+            queries: 900,
+            prompt_tokens: 28_800,
+            gen_tokens: 45_000,
+            prefill_s: 900.0,
+            decode_s: 2900.0,
+        };
+        record.soak = Some(crate::analysis::soak::Soak { worked: Some(worked), ..Default::default() });
+        let load = soaked(&record).unwrap();
+        assert_eq!((load.window, load.gen_tokens, load.seconds), ((100.0, 4010.0), 45_000, Some((900.0, 2900.0))));
+        // Memory and the NPU's counters see the same window, and single queries of a soak are in no table.
+        let ends: Vec<u32> = record.timed().queries.iter().map(|q| q.query).collect();
+        assert_eq!((ends, record.parsed.queries.len()), (vec![1, 900], 0));
     }
 
     #[test]

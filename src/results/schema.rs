@@ -210,7 +210,12 @@ pub const LAUNCHES: Table = Table {
         c("charge_state", Text, true, "the battery's states in the window, in order, joined by `>`"),
         c("adb_round_trips", Int, true, "requests made to the device over ADB, staging and fetching included; empty on this machine"),
         c("wall_ms", Float, true, "from spawn to reaping, as the agent saw it; empty without its evidence"),
-        c("idle_ms", Float, true, "of it the time that the runner did nothing between load and first query, for the idle baseline; empty where it did not"),
+        c(
+            "idle_ms",
+            Float,
+            true,
+            "of it the time that the runner did nothing between load and first query, for the idle baseline; empty where it did not",
+        ),
         c("exit_code", Int, true, "exit status of the runner"),
         c("signal", Int, true, "signal that ended the runner"),
         c("check_count", Text, true, "confirmed, contradicted or not-checkable"),

@@ -1,9 +1,9 @@
 //! Rows of `soak.csv`, `soak_events.csv` and `telemetry_windows.csv`, and the soak's columns of a cell. The figures themselves come with the
 //! launch's record ([`crate::analysis::soak`]).
 
-use std::{borrow::Cow, collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
-use bench_backend_api::{Captured, Ended, Parsed, Pass, parsed_until_wrong};
+use bench_backend_api::{Pass, Setting};
 
 use super::{
     launches::{Record, Recorded},
@@ -12,26 +12,9 @@ use super::{
 };
 use crate::{
     analysis::soak::{Happening, Soak, Window},
-    run::EVENTS,
+    run::events::Status,
     scenario::Plan,
 };
-
-/// What a launch said. The record of a soak has no queries: memory and energy need their times, and `events.jsonl` has them.
-pub fn said<'a>(dir: &Path, record: &'a Record) -> Cow<'a, Parsed> {
-    let whole = || {
-        record.soak.as_ref().filter(|_| record.parsed.queries.is_empty())?;
-        let files = [(EVENTS.to_owned(), fs::read(dir.join(EVENTS)).ok()?)].into();
-        let done = record.steps.last().and_then(|step| step.done.as_ref());
-        let ended = Ended { window_ns: done.map(|done| (done.start_ns, done.end_ns)), ..Ended::default() };
-        let (mut parsed, _) = parsed_until_wrong(&Captured { files, ended, ..Captured::default() }).ok()?;
-        // One that was ended in the middle of its prefill.
-        while parsed.queries.last().is_some_and(|q| q.tokens.is_empty()) {
-            parsed.queries.pop();
-        }
-        Some(Parsed { queries: parsed.queries, ..record.parsed.clone() })
-    };
-    whole().map_or(Cow::Borrowed(&record.parsed), Cow::Owned)
-}
 
 /// The soak of a cell, if there is one.
 fn of<'a>(recorded: &'a Recorded, cell: &str) -> Option<(&'a Record, &'a Soak)> {
@@ -130,14 +113,33 @@ pub type Ranks = BTreeMap<String, [Option<usize>; 2]>;
 /// Throughput in the first and in the thirtieth minute.
 type Rates = [Option<f64>; 2];
 
-/// Ranks of all soaked cells; classes never mix, nor do models, quantisations and lengths.
+/// What a cell has on an axis; `None` where the axis means nothing to its backend.
+fn effective(setting: &Setting) -> Option<&str> {
+    match setting {
+        Setting::Asked(value) | Setting::Fixed(value) => Some(value),
+        Setting::NotApplicable => None,
+    }
+}
+
+/// Ranks of all soaked cells whose tokens are not wrong; classes never mix, nor do models, quantisations, lengths and axes.
 pub fn ranks(plan: &Plan, manifest: &Manifest, recorded: &Recorded) -> Ranks {
     let mut groups: BTreeMap<String, Vec<(&str, Rates)>> = BTreeMap::new();
     for planned in &plan.cells {
-        let Some((_, soak)) = of(recorded, &planned.id) else { continue };
+        let Some((record, soak)) = of(recorded, &planned.id) else { continue };
         let (cell, class) = (&planned.cell, manifest.cells.get(&planned.id).map(|facts| facts.device_class));
-        let group =
-            format!("{class:?} {} {} {} {}", cell.model.name, cell.quant, cell.workload.prompt_tokens(), cell.workload.gen_tokens());
+        // Tokens that are wrong have no speed.
+        if record.status == Status::Unverified {
+            continue;
+        }
+        let axes: Vec<String> = cell.axes.iter().filter_map(|(axis, setting)| Some(format!("{axis}={}", effective(setting)?))).collect();
+        let group = format!(
+            "{class:?} {} {} {} {} {}",
+            cell.model.name,
+            cell.quant,
+            cell.workload.prompt_tokens(),
+            cell.workload.gen_tokens(),
+            axes.join(" ")
+        );
         groups.entry(group).or_default().push((&planned.id, [soak.minute_1_tok_s, soak.minute_30_tok_s]));
     }
     let mut ranks = Ranks::new();

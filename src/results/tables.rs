@@ -185,7 +185,7 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     let mut metrics: Measured = BTreeMap::new();
     for (dir, record) in ordered {
         let trace = context.telemetry(record, dir, &mut telemetry)?;
-        let m = launch_metrics(&soak::said(dir, record), record.steps.iter().filter_map(|s| s.done.as_ref()), &trace, plan.measure.warmup);
+        let m = launch_metrics(&record.timed(), record.steps.iter().filter_map(|s| s.done.as_ref()), &trace, plan.measure.warmup);
         let mut launch = context.launch(record, &m);
         npu.launch(record, &mut launch);
         launch_table.row(&launch)?;

@@ -66,7 +66,8 @@ mod tests {
     #[test]
     fn only_a_job_is_told() {
         let file = |name: &str, bytes: &[u8]| StagedFile { name: name.to_owned(), source: Source::Bytes(bytes.to_vec()) };
-        let job = br#"{"v":1,"model":{"context":8,"chunk":8,"vocab":8,"files":{}},"queries":[{"query":0,"ids":[1],"gen_tokens":1}],"soak_ms":9}"#;
+        let job =
+            br#"{"v":1,"model":{"context":8,"chunk":8,"vocab":8,"files":{}},"queries":[{"query":0,"ids":[1],"gen_tokens":1}],"soak_ms":9}"#;
         let mut files = [file("prompt.txt", b"x"), file(JOB_FILE, job)];
         assert!(possible(&files) && !possible(&files[..1]));
         ask(&mut files, Duration::from_secs(65));

@@ -87,7 +87,9 @@ pub type StepTimes = BTreeMap<String, Duration>;
 /// How long the steps of a launch took, for the next launch of the cell: without the time in which it was asked to do nothing.
 pub fn step_times(record: &Record) -> StepTimes {
     let idle = record.parsed.idle_ns.map_or(0, |(from, to)| to.saturating_sub(from));
-    let took = |s: &StepRecord| s.done.as_ref().map(|d| (s.name.clone(), Duration::from_nanos(d.end_ns.saturating_sub(d.start_ns).saturating_sub(idle))));
+    let took = |s: &StepRecord| {
+        s.done.as_ref().map(|d| (s.name.clone(), Duration::from_nanos(d.end_ns.saturating_sub(d.start_ns).saturating_sub(idle))))
+    };
     record.steps.iter().filter_map(took).collect()
 }
 

@@ -90,15 +90,16 @@ impl Trace {
 
     /// Time in ns and the sum of rule R22 in 10^6 bytes.
     fn sums(&self, with_dmabuf: bool) -> Vec<(u64, f64)> {
-        // Both are of the same rounds of the agent, but of a soak only those of them are kept that changed.
+        if self.anon.is_empty() || self.shmem.is_empty() {
+            return Vec::new();
+        }
+        // Both are of the same rounds of the agent, but a soak keeps changes alone: then one has a row where the other stands as it was.
         let mut times: Vec<u64> = self.anon.iter().chain(&self.shmem).map(|(t, _)| *t).collect();
         times.sort_unstable();
         times.dedup();
-        let (Some(anon), Some(shmem)) = (self.anon.first(), self.shmem.first()) else { return Vec::new() };
-        let both = anon.0.max(shmem.0);
         let slow = |t_ns: u64| held(&self.gpu_apart, t_ns) + if with_dmabuf { held(&self.dmabuf, t_ns) } else { 0.0 };
         let sum = |t_ns: u64| (held(&self.anon, t_ns) + held(&self.shmem, t_ns) + slow(t_ns)) * 1024.0 / 1e6;
-        times.into_iter().filter(|t| *t >= both).map(|t| (t, sum(t))).collect()
+        times.into_iter().map(|t_ns| (t_ns, sum(t_ns))).collect()
     }
 }
 

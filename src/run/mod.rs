@@ -20,7 +20,6 @@ mod settle;
 mod soak;
 
 pub use artifacts::needs_recipes;
-pub use capture::EVENTS;
 pub use evaluate::{LaunchMetrics, QueryMetrics, RUNTIME_REPORTED, is_composed, launch_figures, launch_metrics, query_metrics, scope};
 pub use launch::worst;
 pub use memory::{FIGURES as MEMORY_FIGURES, Trace};

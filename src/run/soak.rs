@@ -148,7 +148,7 @@ pub fn figures(
         .map(|(a, b)| (a.start_ns as f64 / 1e9, b.end_ns.unwrap_or(b.start_ns) as f64 / 1e9));
     let none = Power::default();
     let rows = power::telemetry(&[dir.join("telemetry.csv")]);
-    let watts = ends.and_then(|ends| series(&rows, power::asked(asked.power.unwrap_or(&none)), ends).ok());
+    let watts = ends.and_then(|ends| series(&rows, power::asked(asked.power.unwrap_or(&none)), ends).ok()).map(soak::Series::from);
     soak::analyse(&Input {
         queries: &parsed.queries,
         warmup: asked.warmup,
@@ -160,7 +160,7 @@ pub fn figures(
         peaks: &peaks,
         domain: &domain,
         own_domain: own.as_str(),
-        power: watts.as_deref(),
+        power: watts.as_ref(),
         window_ns: asked.soak.window_ms.saturating_mul(1_000_000),
         asked_s: asked.soak.duration_ms as f64 / 1e3,
         early,

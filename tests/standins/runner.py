@@ -104,6 +104,7 @@ if job.get("idle_ms", 0) and variant != "restless":
     line("idle_begin", t)
     t += job["idle_ms"] * 1_000_000
     line("idle_end", t)
+begun = t
 queries = job["queries"]
 if variant == "fewer-queries":
     queries = queries[:-1]
@@ -112,7 +113,7 @@ if variant == "fewer-queries":
 def asked():
     """The queries of the job, in a soak again and again with rising numbers."""
     yield from queries
-    begun, place = t, len(queries)
+    place = len(queries)
     while variant != "deaf" and time.monotonic_ns() < begun + job.get("soak_ms", 0) * 1_000_000:
         yield {**queries[place % len(queries)], "query": place}
         place += 1
@@ -120,11 +121,11 @@ def asked():
 
 for q in asked():
     number, prompt, count = q["query"], q["ids"], q["gen_tokens"]
-    if variant == "late-crash" and t > now + 2_500_000 * US:
+    if variant == "late-crash" and t > begun + 2_500_000 * US:
         os.kill(os.getpid(), signal.SIGSEGV)
-    if variant == "late-clock" and t > now + 2_500_000 * US:
+    if variant == "late-clock" and t > begun + 2_500_000 * US:
         t -= 2_000_000 * US
-    off = 1 if variant == "late-wrong" and t > now + 1_500_000 * US else 0
+    off = 1 if variant == "late-wrong" and t > begun + 1_500_000 * US else 0
     if variant == "other-queries":
         number += 5
     if variant in ("fewer-tokens", "early-eos"):

@@ -47,7 +47,7 @@ fn read(captured: &Captured, most: usize) -> Result<(Parsed, Option<ParseError>)
         return Err(ParseError { file: FILE.to_owned(), message: format!("{NO_EVENTS}{first}") });
     }
     let mut parsed = Parsed { warnings, ..Parsed::default() };
-    let (mut load_begin, mut idle_begin) = (None, None);
+    let mut open = Open::default();
     // Of every query its place in the list: a soak has too many to look through.
     let mut places: BTreeMap<u32, usize> = BTreeMap::new();
     let wrong = |message: String| ParseError { file: FILE.to_owned(), message };
@@ -57,6 +57,10 @@ fn read(captured: &Captured, most: usize) -> Result<(Parsed, Option<ParseError>)
             stopped = Some(wrong(message));
             break;
         }
+    }
+    if open.idle_unknown {
+        let text = "idle_end without an idle_begin between load_end and the first query: not taken for idle";
+        parsed.warnings.push(text.to_owned());
     }
     if parsed.idle_ns.zip(parsed.queries.first()).is_some_and(|((_, end), first)| first.start_ns < end) {
         parsed.queries.clear();
@@ -75,6 +79,8 @@ fn read(captured: &Captured, most: usize) -> Result<(Parsed, Option<ParseError>)
 struct Open {
     load: Option<u64>,
     idle: Option<u64>,
+    /// An idle time was told whose begin, or what it was, is not known.
+    idle_unknown: bool,
 }
 
 /// Takes one event: within the window, and of so many queries at most.
@@ -100,7 +106,7 @@ fn take(
             Some(begin) if parsed.queries.is_empty() && parsed.load_ns.is_some_and(|(_, loaded)| loaded <= begin) && begin <= t_ns => {
                 parsed.idle_ns = Some((begin, t_ns));
             }
-            _ => parsed.warnings.push("idle_end without an idle_begin between load_end and the first query: not taken for idle".to_owned()),
+            _ => open.idle_unknown = true,
         },
         Event::Prompt { t_ns, query, tokens } => {
             if places.insert(query, parsed.queries.len()).is_some() {

@@ -42,6 +42,17 @@ pub struct Load {
     pub prefill: Vec<(f64, f64)>,
     /// First to last token of each query.
     pub decode: Vec<(f64, f64)>,
+    /// Seconds of all prefills and of all decodes, where single queries are not kept (a soak).
+    pub seconds: Option<(f64, f64)>,
+}
+impl Load {
+    /// Share of the window that is prefill, and that is decode.
+    fn shares(&self) -> (f64, f64) {
+        let sum = |intervals: &[(f64, f64)]| intervals.iter().map(|(a, b)| b - a).sum::<f64>();
+        let (prefill_s, decode_s) = self.seconds.unwrap_or_else(|| (sum(&self.prefill), sum(&self.decode)));
+        let window_s = self.window.1 - self.window.0;
+        (prefill_s / window_s, decode_s / window_s)
+    }
 }
 
 /// The power figures of one launch. `None` has its reason in `absent`.
@@ -158,8 +169,7 @@ impl LaunchPower {
 
     /// Rule R15: a window that mixes phases says nothing about one of them.
     fn per_token(&mut self, load: &Load, net_j: f64) {
-        let window = load.window.1 - load.window.0;
-        let share = |intervals: &[(f64, f64)]| intervals.iter().map(|(a, b)| b - a).sum::<f64>() / window;
+        let (prefill, decode) = load.shares();
         let mut each = |metric, share: f64, tokens: u64, phase: &str| {
             if share >= LOOP_SHARE && tokens > 0 {
                 return Some(net_j / tokens as f64);
@@ -171,8 +181,8 @@ impl LaunchPower {
             self.lacks(&[metric], &why);
             None
         };
-        let prompt = each("energy_j_per_prompt_tok", share(&load.prefill), load.prompt_tokens, "prefill");
-        let generated = each("energy_j_per_tok", share(&load.decode), load.gen_tokens, "decode");
+        let prompt = each("energy_j_per_prompt_tok", prefill, load.prompt_tokens, "prefill");
+        let generated = each("energy_j_per_tok", decode, load.gen_tokens, "decode");
         (self.j_per_prompt_tok, self.j_per_tok) = (prompt, generated);
     }
 
@@ -209,7 +219,10 @@ pub fn launch(load: &Load, telemetry: &Telemetry, meter: Option<&Meter>, asked: 
         ..LaunchPower::default()
     };
     for (metric, intervals, what) in [("prefill_power_w", &load.prefill, "prefill"), ("decode_power_w", &load.decode, "decode")] {
-        let watts = phase(&m.watts, intervals, e.period_s, what);
+        let watts = match load.seconds {
+            Some(_) => Err("single queries of a soak are not kept: soak.csv has the power of its windows".to_owned()),
+            None => phase(&m.watts, intervals, e.period_s, what),
+        };
         let place = if metric == "prefill_power_w" { &mut out.prefill_w } else { &mut out.decode_w };
         match watts {
             Ok(w) => *place = Some(w),

@@ -141,12 +141,15 @@ fn measured(
     }
 }
 
-/// The distinct samples of a launch's power over time, in ns of the device's monotonic clock and W, by the battery or by rails: for a timeline and
-/// its windows, whatever their length. Telemetry that was thinned out (changes alone) is good enough for it.
+/// The readings of a launch's power over time, in ns of the device's monotonic clock and W, by the battery or by rails: for a timeline and
+/// its windows, whatever their length. Each stands until the next one: telemetry that was thinned out (changes alone) is good enough for it.
 ///
 /// # Errors
-/// External power, suspend, units that contradict: what makes the readings no power.
+/// External power, suspend, units that contradict: what makes the readings no power. A meter's are not the device's to tell.
 pub fn series(telemetry: &Telemetry, asked: Asked<'_>, ends: (f64, f64)) -> Result<Vec<(u64, f64)>, Refusal> {
+    if asked.method == Method::Meter {
+        return Err(Refusal::Missing("an external meter's file is read when the run has ended".to_owned()));
+    }
     slept(telemetry, ends)?;
     let has_battery = telemetry.batteries.values().any(super::Supply::has_power);
     let board = asked.method == Method::Hwmon || asked.method == Method::Auto && !has_battery && !telemetry.rails.is_empty();
@@ -154,8 +157,8 @@ pub fn series(telemetry: &Telemetry, asked: Asked<'_>, ends: (f64, f64)) -> Resu
         on_battery(telemetry, ends)?;
     }
     let watts = if board { rails(telemetry, asked.rails, ends)?.1 } else { battery::power(telemetry, ends, asked.measured, None)?.watts };
-    let fresh = watts.polls.iter().zip(&watts.fresh).filter(|(p, fresh)| **fresh && p.t_s >= ends.0 && p.t_s <= ends.1);
-    Ok(fresh.map(|(p, _)| ((p.t_s * 1e9).round() as u64, p.value)).collect())
+    let inside = watts.polls.iter().filter(|p| p.t_s >= ends.0 && p.t_s <= ends.1);
+    Ok(inside.map(|p| ((p.t_s * 1e9).round() as u64, p.value)).collect())
 }
 
 fn finish(method: String, watts: Watts, window: Window, unit: Option<String>) -> Result<Measured, Refusal> {

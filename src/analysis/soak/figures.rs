@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     answers::{self, Checked},
     heat, outliers, throttle,
-    trace::{Trace, ns, seconds},
+    trace::{Series, Trace, ns, seconds},
     windows,
 };
 
@@ -35,7 +35,7 @@ pub struct Input<'a> {
     /// The part whose heat this cell's is: that of the processor that was asked for.
     pub own_domain: &'static str,
     /// Watts over time, where there is a source that says so.
-    pub power: Option<&'a [(u64, f64)]>,
+    pub power: Option<&'a Series>,
     /// Length of a window, in ns.
     pub window_ns: u64,
     /// Duration asked for, in seconds.
@@ -82,7 +82,7 @@ pub struct Window {
     pub cooling: Option<f64>,
     /// Share of the window's time in which a cooling device worked or a cluster was capped.
     pub throttled: Option<f64>,
-    /// Mean power in W.
+    /// Mean power in W, each reading for as long as it stands.
     pub watts: Option<f64>,
     /// `confirmed`, `contradicted` or `not-checkable`: the answers that ended in it against the reference, or, without one, against the first
     /// answer to the same prompt.
@@ -139,6 +139,47 @@ pub struct Happening {
     pub temp_c: Option<f64>,
 }
 
+/// What the measured queries add up to: their record is too long to be kept, and memory's growth, power and the NPU's counters are of all of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Worked {
+    /// The first one that gave a token.
+    pub first: Query,
+    /// The last one that did.
+    pub last: Query,
+    /// Queries that did.
+    pub queries: u32,
+    /// Their prompt tokens.
+    pub prompt_tokens: u64,
+    /// Tokens that came out.
+    pub gen_tokens: u64,
+    /// From submission to first token, all together, in seconds.
+    pub prefill_s: f64,
+    /// From first to last token, all together, in seconds.
+    pub decode_s: f64,
+}
+impl Worked {
+    fn of(measured: &[&Query]) -> Option<Self> {
+        let answered = || measured.iter().copied().filter(|q| q.aggregate_n.is_none() && !q.tokens.is_empty());
+        let (first, last) = (answered().next()?, answered().next_back()?);
+        let mut all =
+            Self { first: first.clone(), last: last.clone(), queries: 0, prompt_tokens: 0, gen_tokens: 0, prefill_s: 0.0, decode_s: 0.0 };
+        for q in answered() {
+            let (Some(begin), Some(end)) = (q.tokens.first(), q.tokens.last()) else { continue };
+            all.queries += 1;
+            all.prompt_tokens += u64::from(q.prompt_tokens.or(q.prompt_tokens_reported).unwrap_or(0));
+            all.gen_tokens += q.tokens.len() as u64;
+            all.prefill_s += seconds(q.start_ns, begin.t_ns);
+            all.decode_s += seconds(begin.t_ns, end.t_ns);
+        }
+        Some(all)
+    }
+
+    /// The two queries that are kept, or the one if they are the same.
+    pub fn ends(&self) -> Vec<Query> {
+        if self.first.query == self.last.query { vec![self.first.clone()] } else { vec![self.first.clone(), self.last.clone()] }
+    }
+}
+
 /// The outcome.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Soak {
@@ -146,6 +187,9 @@ pub struct Soak {
     pub windows: Vec<Window>,
     /// What happened, in order of time.
     pub happenings: Vec<Happening>,
+    /// What the measured queries add up to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worked: Option<Worked>,
     /// From the first measured query to the last token, in seconds.
     pub length_s: f64,
     /// What was asked, in seconds.
@@ -197,6 +241,7 @@ pub fn analyse(input: &Input<'_>) -> Option<Soak> {
         heat.has(input.own_domain).then_some(input.own_domain).or_else(|| ["skin", "cpu", "battery"].into_iter().find(|d| heat.has(d)));
 
     let mut soak = Soak { asked_s: input.asked_s, early: input.early.clone(), length_s: seconds(begin, last), ..Soak::default() };
+    soak.worked = Worked::of(&measured);
     soak.windows = windows::cut(input, &measured, (begin, last), &heat, &checked);
     let mut absent: Vec<(&str, &str)> = Vec::new();
     throttle::put(&mut soak, &mut absent);

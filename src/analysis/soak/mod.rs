@@ -12,8 +12,8 @@ mod windows;
 #[cfg(test)]
 mod tests;
 
-pub use figures::{Association, Happening, Input, Rise, Soak, Throttle, Window, analyse};
-pub use trace::{Trace, peaks};
+pub use figures::{Association, Happening, Input, Rise, Soak, Throttle, Window, Worked, analyse};
+pub use trace::{Series, Trace, peaks};
 
 /// Parts of a device that have columns of their own, in their order.
 pub const DOMAINS: [&str; 6] = ["npu", "cpu", "gpu", "ddr", "skin", "battery"];

@@ -272,7 +272,7 @@ fn next_to_nothing_is_no_panic() {
             peaks: &peaks,
             domain: &domain,
             own_domain: "npu",
-            power: Some(&[]),
+            power: Some(&super::Series::default()),
             window_ns: 0,
             asked_s: 1.0,
             early: None,
@@ -288,25 +288,56 @@ fn next_to_nothing_is_no_panic() {
     assert_eq!(bare.analysed(10, |_| ()).sustained_ratio, None);
 }
 
+#[test]
+fn the_watts_of_a_window_are_those_of_its_time() {
+    let made = Made::new(35, |_| 10.0);
+    let begin = made.queries[1].start_ns;
+    // A gauge that changes once, and stands at 8 W from then on.
+    let power: &super::Series = Box::leak(Box::new(vec![(begin, 4.0), (begin + 2_500 * MS, 8.0)].into()));
+    let soak = made.analysed(10, |input| input.power = Some(power));
+    let watts: Vec<Option<f64>> = soak.windows.iter().take(2).map(|w| w.watts).collect();
+    // (2.5 s x 4 W + 7.5 s x 8 W) / 10 s, then 8 W.
+    near(watts[0], 7.0, 1e-9);
+    near(watts[1], 8.0, 1e-9);
+}
+
+#[test]
+fn a_token_after_the_last_whole_window_is_in_none() {
+    let token = |s: u64| Token { id: None, t_ns: s * S };
+    let made = |tokens: &[u64]| {
+        let tokens = tokens.iter().map(|s| token(*s)).collect();
+        Made { queries: vec![Query { query: 1, start_ns: 0, tokens, ..Query::default() }], telemetry: String::new(), seconds: 24 }
+    };
+    let counts = |made: Made| made.analysed(10, |_| ()).windows.iter().map(|w| w.tokens).collect::<Vec<_>>();
+    // 24 s are two windows of 10 s and a rest of less than half of one.
+    assert_eq!(counts(made(&[1, 11, 12, 24])), [1, 2]);
+    assert_eq!(counts(made(&[1, 11, 12, 20])), [1, 3], "the end of the last window belongs to it");
+}
+
+#[test]
+fn what_the_measured_queries_add_up_to() {
+    let mut made = Made::new(5, |_| 10.0);
+    made.queries.iter_mut().for_each(|q| q.prompt_tokens = Some(32));
+    let measured = made.queries.len() as u32 - 1;
+    // The last one was ended before its first token.
+    let last = made.queries.last_mut().unwrap();
+    last.tokens.clear();
+    let worked = made.analysed(1, |_| ()).worked.expect("measured queries");
+    let n = f64::from(measured - 1);
+    assert_eq!((worked.first.query, worked.last.query, worked.queries), (1, measured - 1, measured - 1));
+    assert_eq!((worked.prompt_tokens, worked.gen_tokens), (32 * u64::from(measured - 1), 50 * u64::from(measured - 1)));
+    // 100 ms to the first token, 49 gaps of 10 ms.
+    near(Some(worked.prefill_s), 0.1 * n, 1e-9);
+    near(Some(worked.decode_s), 0.49 * n, 1e-9);
+    assert_eq!(worked.ends().len(), 2);
+}
+
 /// Tokens of one query at the given milliseconds after its start.
 fn one_query(ms: &[u64]) -> Made {
     let tokens: Vec<Token> = ms.iter().map(|t| Token { id: Some(1), t_ns: BOOT + t * MS }).collect();
     let end_ns = tokens.last().map(|t| t.t_ns);
     let queries = vec![Query { query: 1, start_ns: BOOT, tokens, end_ns, ..Query::default() }];
     Made { seconds: 12, queries, telemetry: String::new() }
-}
-
-#[test]
-fn what_comes_after_the_last_window_is_in_none() {
-    // 12 s are one window of 10 s and a rest of less than half a one: the token at 12 s, and the gap before it, are left out.
-    let soak = one_query(&[1000, 2000, 3000, 12_000]).analysed(10, |_| ());
-    let w = &soak.windows[0];
-    assert_eq!((soak.windows.len(), w.tokens, w.queries, w.tok_s), (1, 3, 0, 0.3));
-    assert_eq!(w.itl_ms.unwrap()[3], 1000.0);
-    // A token on the end of the last window is in it, and so is its query.
-    let soak = one_query(&[1000, 2000, 3000, 10_000]).analysed(10, |_| ());
-    let w = &soak.windows[0];
-    assert_eq!((soak.windows.len(), w.tokens, w.queries), (1, 4, 1));
 }
 
 /// Of an agent that was killed nobody knows when its program ran: a time stamp of the wall clock is then not seen to be wrong.

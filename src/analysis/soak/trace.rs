@@ -21,6 +21,13 @@ pub struct Extent {
     pub mean: f64,
 }
 
+impl From<Vec<(u64, f64)>> for Series {
+    /// Of values in their order of time, which is in ns.
+    fn from(values: Vec<(u64, f64)>) -> Self {
+        Self(values)
+    }
+}
+
 impl Series {
     /// The value at a time: the last one before, if that is no longer ago than `hold_ns`.
     pub fn at(&self, t_ns: u64, hold_ns: u64) -> Option<f64> {

@@ -110,10 +110,7 @@ fn sampled(window: &mut Window, input: &Input<'_>, heat: &Heat<'_>, states: &Sta
     window.npu_mhz = mean("npu", "q6_clock");
     window.cooling = states.highest_cooling(from, to);
     window.throttled = states.fraction(from, to);
-    window.watts = input.power.and_then(|power| {
-        let inside: Vec<f64> = power.iter().filter(|(t, _)| (from..to).contains(t)).map(|(_, watts)| *watts).collect();
-        stats::mean(&inside)
-    });
+    window.watts = input.power.and_then(|power| Some(power.extent(from, to, heat.hold_ns)?.mean));
 }
 
 /// The CPU cluster with the highest clock that it can have, or that it had.

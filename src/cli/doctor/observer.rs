@@ -1,6 +1,10 @@
 //! `--observer`: what the agent's sampling costs, on every device that is there.
 
-use std::{collections::BTreeMap, fs};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use super::{finding, gather::Target};
 use crate::{
@@ -51,33 +55,32 @@ pub async fn measure(cache: &Cache, targets: &mut [Target], costs: &mut Costs) -
 async fn on(cache: &Cache, target: &mut Target) -> Result<Option<Cost>, Said> {
     let agent = agent_for(cache, &target.facts).map_err(|e| Said::error(e.to_string(), "bench runtimes build"))?;
     let folder = cache.join(&format!("doctor-observer-{}", std::process::id()));
-    let cost = match target.device.take() {
-        Some(device) => {
-            let device = device.with_agent(agent);
-            let cost = on_phone(&device, &folder).await;
-            target.device = Some(device);
-            cost
-        }
-        None => {
-            let path = lock_file(cache, LOCAL);
-            let lock = fs::create_dir_all(&cache.0).and_then(|()| fs::File::create(&path)).map_err(DeviceError::io(&path));
-            match lock.map(|lock| (lock.try_lock(), lock)) {
-                Err(e) => Err(e),
-                Ok((Err(fs::TryLockError::WouldBlock), _)) => Ok(None),
-                Ok((Err(fs::TryLockError::Error(e)), _)) => Err(DeviceError::io(&path)(e)),
-                Ok((Ok(()), lock)) => {
-                    let device = Local::new(agent, cache.join("work"), target.facts.soc_model, target.facts.htp_arch).locked(lock);
-                    cost(&device, &folder).await.map(Some)
-                }
-            }
-        }
+    let cost = if let Some(device) = target.device.take() {
+        let device = device.with_agent(agent);
+        let cost = on_phone(&device, &folder).await;
+        target.device = Some(device);
+        cost
+    } else {
+        here(cache, agent, target, &folder).await
     };
     let _ = fs::remove_dir_all(&folder);
     cost.map_err(|e| Said::error(e.to_string(), "see the other findings about this device"))
 }
 
+async fn here(cache: &Cache, agent: PathBuf, target: &Target, folder: &Path) -> Result<Option<Cost>, DeviceError> {
+    let path = lock_file(cache, LOCAL);
+    let lock = fs::create_dir_all(&cache.0).and_then(|()| fs::File::create(&path)).map_err(DeviceError::io(&path))?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(fs::TryLockError::WouldBlock) => return Ok(None),
+        Err(fs::TryLockError::Error(e)) => return Err(DeviceError::io(&path)(e)),
+    }
+    let device = Local::new(agent, cache.join("work"), target.facts.soc_model, target.facts.htp_arch).locked(lock);
+    cost(&device, folder).await.map(Some)
+}
+
 /// Where no bench has been before, none of it is left.
-async fn on_phone(device: &Adb, folder: &std::path::Path) -> Result<Option<Cost>, DeviceError> {
+async fn on_phone(device: &Adb, folder: &Path) -> Result<Option<Cost>, DeviceError> {
     let fresh = device.remote().stat(device.root()).await?.is_none();
     if !device.try_lock().await? {
         return Ok(None);

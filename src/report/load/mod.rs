@@ -8,4 +8,6 @@ mod types;
 
 pub use run::load;
 pub use table::visible;
-pub use types::{Cell, Estimate, Launches, Layer, Phase, Run, Series, Soak, Status, Timeline};
+#[cfg(test)]
+pub use types::Series;
+pub use types::{Cell, Estimate, Launches, Layer, Phase, Run, Soak, Status, Timeline};

@@ -105,22 +105,37 @@ pub const fn words(domain: Domain) -> &'static str {
 
 /// The hottest zone of each part at each moment.
 fn temperature(timeline: &Timeline) -> Strip {
-    let mut hottest: BTreeMap<Domain, BTreeMap<u64, f64>> = BTreeMap::new();
+    let mut zones: BTreeMap<Domain, Vec<Vec<(f64, f64)>>> = BTreeMap::new();
     for (zone, series) in timeline.of("thermal") {
-        let Some(domain) = domain_of("", zone) else { continue };
-        // What one failed reading of one zone says would be the hottest of all.
-        for (t, value) in &despike(&series.points, TEMPERATURE_JUMP_C).kept {
-            // Zones of one round share their time to the millisecond.
-            let most = hottest.entry(domain).or_default().entry((t * 1000.0).round() as u64).or_insert(*value);
-            *most = most.max(*value);
+        if let Some(domain) = domain_of("", zone) {
+            // What one failed reading of one zone says would be the hottest of all.
+            zones.entry(domain).or_default().push(despike(&series.points, TEMPERATURE_JUMP_C).kept);
         }
     }
     let parts = [Domain::Npu, Domain::Cpu, Domain::Gpu, Domain::Ddr, Domain::Skin, Domain::Battery];
     let line = |domain: Domain| {
-        let points = hottest.get(&domain)?.iter().map(|(ms, value)| (*ms as f64 / 1000.0, *value)).collect();
+        let points = hottest(zones.get(&domain)?);
         Some(Line { label: words(domain).to_owned(), part: part(domain), dashed: false, points })
     };
     Strip { title: "Temperature, °C".to_owned(), lines: parts.into_iter().filter_map(line).collect(), from_zero: false }
+}
+
+/// A zone that says nothing more counts for so long after its last reading, s: two rounds of the slow zones.
+const GONE_S: f64 = 2.0;
+
+/// The hottest of some zones over time. A round over all zones of a phone takes 200 ms, and its rows have times of their own, so that a zone has its
+/// last reading until the next one; before its first, that one.
+fn hottest(zones: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
+    let mut times: Vec<f64> = zones.iter().flatten().map(|point| point.0).collect();
+    times.sort_by(f64::total_cmp);
+    times.dedup();
+    let held = |points: &[(f64, f64)], t: f64| {
+        let after = points.partition_point(|point| point.0 <= t);
+        let (at, value) = *points.get(after.saturating_sub(1))?;
+        (after < points.len() || t - at <= GONE_S).then_some(value)
+    };
+    let most = |t: f64| zones.iter().filter_map(|zone| held(zone, t)).reduce(f64::max);
+    times.into_iter().filter_map(|t| Some((t, most(t)?))).collect()
 }
 
 fn clocks(timeline: &Timeline) -> Strip {
@@ -291,8 +306,19 @@ mod tests {
             let line = strip.lines.iter().find(|line| line.label == label).unwrap();
             line.points.iter().map(|p| p.1).collect::<Vec<_>>()
         };
-        assert_eq!(values("CPU"), [44.0, 41.0, 45.0, 46.0]);
+        assert_eq!(values("CPU"), [44.0, 44.0, 45.0, 46.0]);
         assert_eq!(values("NPU"), [40.0, 95.0, 96.0, 50.0]);
+    }
+
+    #[test]
+    fn zones_that_are_read_one_after_the_other_make_no_zigzag() {
+        let timeline = with(&[
+            ("thermal", "cpuss0", "C", &[(1.0, 60.0), (2.0, 62.0), (3.0, 61.0)]),
+            ("thermal", "cpuss1", "C", &[(1.1, 45.0), (2.1, 46.0), (3.1, 46.0), (6.0, 47.0)]),
+        ]);
+        // The cooler zone never shows while the hotter one lives; at 6 s that has been silent for 3 s.
+        let expected = [(1.0, 60.0), (1.1, 60.0), (2.0, 62.0), (2.1, 62.0), (3.0, 61.0), (3.1, 61.0), (6.0, 47.0)];
+        assert_eq!(temperature(&timeline).lines[0].points, expected);
     }
 
     #[test]

@@ -50,7 +50,12 @@ pub const SOAK: Table = Table {
         c("npu_mhz", Float, true, "mean clock of the compute DSP"),
         c("cooling_state", Float, true, "highest state of any cooling device"),
         c("throttled_fraction", Float, true, "share of the window in which a cooling device worked or a cluster was capped"),
-        c("watts", Float, true, "mean power, where a source tells it by itself; never called NPU power"),
+        c(
+            "watts",
+            Float,
+            true,
+            "mean power of the whole device (never the NPU alone), each reading for as long as it stands, by its battery or its rails; empty where an external meter is asked for",
+        ),
         c(
             "check_tokens",
             Text,

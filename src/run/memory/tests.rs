@@ -128,3 +128,24 @@ fn a_leak_during_the_measured_queries() {
     assert!((growth.per_h - 57_600.0).abs() < 1e-3 && growth.lo <= growth.per_h && growth.per_h <= growth.hi, "{growth:?}");
     assert_eq!(m.get("mem_growth_mb_per_h"), Some(growth.per_h));
 }
+
+#[test]
+fn a_leak_of_a_soak_that_keeps_changes_alone() {
+    let mut done = done();
+    done.memory = Some(Evidence { peak: footprint(KB16, Some(0)), readings: 1, dmabuf_max_kb: Some(0), ..Evidence::default() });
+    let mut trace = Trace::default();
+    // 16 MB more every 2 s; shared memory never changes, and has one row in each window of 30 s.
+    for t in (0..=300).step_by(2) {
+        trace.add(t * S, "process", "anon_kb", (t / 2 * KB16) as f64);
+        if t % 30 == 0 {
+            trace.add(t * S, "process", "shmem_kb", KB16 as f64);
+        }
+    }
+    let parsed = Parsed { queries: vec![query(1, 10, &[11, 12]), query(99, 290, &[291, 299])], ..Parsed::default() };
+    let m = memory(&parsed, &std::iter::once(&done), &trace, 1);
+    let growth = m.growth.expect("290 s");
+    // 8 MB a second are 28,800 an hour.
+    assert!((growth.per_h - 28_800.0).abs() < 1.0, "{growth:?}");
+    // 298 s: 149 x 16 MB and 16 MB of shared memory.
+    assert_eq!(m.get("mem_end_mb"), Some(2400.0));
+}

@@ -34,6 +34,7 @@ fn load() -> Load {
         queries: 15,
         prefill: begins.clone().map(|b| (b, b + 4.0)).collect(),
         decode: begins.map(|b| (b + 4.0, b + 10.0)).collect(),
+        seconds: None,
     }
 }
 
@@ -80,6 +81,17 @@ fn loops_of_one_phase_have_joules_a_token() {
     near(out.j_per_prompt_tok.unwrap(), 0.01, 0.0004);
     assert_eq!((out.j_per_tok, out.tokens_per_pct), (None, None));
     assert_eq!(out.why("tokens_per_battery_pct"), Some("no token came"));
+}
+
+#[test]
+fn a_soak_has_the_joules_of_its_window_and_no_watts_of_single_queries() {
+    let soak = Load { prefill: vec![], decode: vec![], seconds: Some((2.0, 148.0)), gen_tokens: 1500, ..load() };
+    let out = launch(&soak, &one_battery(&ABI, 160.0, &mixed), None, Asked::default(), &quiet());
+    near(out.gross_j.unwrap(), 720.0, out.error_j.unwrap());
+    // 148 of 150 s are decode: 600 J net for 1500 tokens.
+    near(out.j_per_tok.unwrap(), 0.4, 0.015);
+    assert!(out.why("energy_j_per_prompt_tok").unwrap().contains("prefill is 1 % of the window"), "{:?}", out.absent);
+    assert!(out.why("decode_power_w").unwrap().contains("soak.csv"), "{:?}", out.absent);
 }
 
 #[test]
