@@ -143,17 +143,20 @@ fn a_warm_phone_is_waited_for_and_the_row_says_how_it_began() {
 #[test]
 fn a_launch_that_is_not_made_is_a_row_and_a_resume_makes_it() {
     let Some(mut lab) = Lab::start() else { return };
-    let section = "[settle]\ntimeout = \"2s\"\npoll = \"1s\"\npolicy = \"skip\"\n[settle.zones]\nskin = [\"50C\", \"60C\"]";
+    let section = "[soak]\nduration = \"1s\"\nwindow = \"1s\"\n\
+                   [settle]\ntimeout = \"2s\"\npoll = \"1s\"\npolicy = \"skip\"\n[settle.zones]\nskin = [\"50C\", \"60C\"]";
     run(&mut lab.run(&lab.scenario(1, 0, section))).expect(4).says(&["colder than the wanted 50 to 60 C"]);
     let row = &lab.launches()[0];
     assert_eq!((row["status"].as_str(), row["failure_kind"].as_str(), row["settle"].as_str()), ("skipped", "thermal", "skipped"));
     assert!(row["reason"].contains("colder than the wanted 50 to 60 C"), "{row:?}");
     let cell = &table(&lab.folder(), "cells.csv")[0];
     assert_eq!((cell["status"].as_str(), cell["failure_kind"].as_str()), ("skipped", "thermal"));
+    assert!(cell["soak_ended"].starts_with("not run: the device was not as [settle] asks"), "{}", cell["soak_ended"]);
     lab.phone.tell("temp skin 58");
     run(&mut lab.resume()).expect(0);
     let row = &lab.launches()[0];
     assert_eq!((row["status"].as_str(), row["settle"].as_str()), ("ok", "ready"));
+    assert_eq!(table(&lab.folder(), "cells.csv")[0]["soak_ended"], "complete");
 }
 
 #[test]

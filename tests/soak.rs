@@ -37,9 +37,9 @@ fn of<'a>(rows: &'a [Row], variant: &str) -> Vec<&'a Row> {
 #[test]
 fn soaks_of_every_kind() {
     let dir = tempfile::tempdir().unwrap();
-    let variants = ["ok", "late-wrong", "late-crash", "deaf"];
+    let variants = ["ok", "late-wrong", "late-crash", "late-clock", "deaf"];
     let scenario = scenario(dir.path(), &variants, "duration = \"4s\"\nwindow = \"1s\"");
-    // Two of the soaks end early.
+    // Three of the soaks end early.
     run(&mut soaking(dir.path(), &scenario)).expect(6);
     let folder = only_run(&dir.path().join("results"));
     let (cells, windows) = (table(&folder, "cells.csv"), table(&folder, "soak.csv"));
@@ -65,7 +65,7 @@ fn soaks_of_every_kind() {
     assert!(table(&folder, "samples.csv").iter().all(|r| r["pass"] == "measure"));
     assert!(table(&folder, "tokens.csv").iter().all(|r| r["pass"] == "measure"));
     let launches = table(&folder, "launches.csv");
-    assert_eq!(launches.iter().filter(|r| r["pass"] == "soak").count(), 4);
+    assert_eq!(launches.iter().filter(|r| r["pass"] == "soak").count(), 5);
     // Memory is of the whole soak, whose single queries nobody has kept: what its growth lacks here is time.
     let row = launches.iter().find(|r| r["pass"] == "soak" && r["cell"] == ok["cell"]).unwrap();
     assert!(row["absent"].contains("s of measured queries, 60 s are needed"), "{}", row["absent"]);
@@ -85,6 +85,11 @@ fn soaks_of_every_kind() {
     assert!(crash["soak_ended"].starts_with("early: ended by signal 11"), "{}", crash["soak_ended"]);
     assert_eq!((crash["status"].as_str(), of(&windows, "late-crash").len() >= 2), ("ok", true));
     assert_eq!(of(&happened, "late-crash").last().unwrap()["kind"], "end");
+    // What was wrong once does not take the time before it away.
+    let clock = cell(&cells, "late-clock");
+    assert!(clock["soak_ended"].starts_with("early: events.jsonl: "), "{}", clock["soak_ended"]);
+    assert!((1.5..3.0).contains(&number(clock, "soak_s").unwrap()), "{clock:?}");
+    assert_eq!(of(&windows, "late-clock")[0]["check_tokens"], "confirmed");
     let deaf = cell(&cells, "deaf");
     assert!(deaf["soak_ended"].starts_with("early: the program ended by itself after 0 s of 4 s"), "{}", deaf["soak_ended"]);
 
@@ -113,6 +118,8 @@ fn a_selection_a_first_cell_and_what_the_plan_says() {
     assert!(json["expected_s"].as_f64().unwrap() >= 43_200.0);
     let (_, json) = plan("duration = \"30m\"\ncells = [\"variant=deaf\"]");
     assert!(json["soaks"]["cells"][0].as_str().unwrap().contains("variant=deaf"));
+    let (words, json) = plan("duration = \"30m\"\ncells = \"backend=nobody\"");
+    assert!(words.contains("no soak: `cells` of [soak] selects none") && json["soaks"]["cells"] == serde_json::json!([]), "{words}");
     let (_, json) = plan("duration = \"30m\"\ncells = \"all\"");
     assert_eq!(json["soaks"]["cells"].as_array().unwrap().len(), 2);
 }
@@ -231,6 +238,34 @@ fn a_killed_agent_loses_no_soak() {
     let row = table(&folder, "cells.csv").remove(0);
     assert!(row["soak_ended"].starts_with("early: bench-agent"), "{}", row["soak_ended"]);
     assert!(number(&row, "soak_windows").unwrap() >= 2.0, "{}", row["soak_windows"]);
+}
+
+/// From the end of the program to the record, which takes a while after hours, nothing is thrown away: here the record can't be written, or there
+/// is no room for the events.
+#[test]
+fn a_soak_that_is_not_recorded_yet_can_be_adopted() {
+    for file in ["events.jsonl"] {
+        let dir = tempfile::tempdir().unwrap();
+        let scenario = scenario(dir.path(), &["ok"], "duration = \"4s\"\nwindow = \"1s\"");
+        let child = spawn(&mut soaking(dir.path(), &scenario));
+        let folder = wait_for_soak(dir.path());
+        let pid = walk(&folder.join("logs")).into_iter().find(|p| p.ends_with("soak-000/agent.pid")).expect("an agent");
+        let place = pid.with_file_name(file);
+        if file == "launch.json" {
+            fs::create_dir(&place).unwrap();
+            assert_ne!(finish(child).code(), 0);
+            fs::remove_dir(&place).unwrap();
+        } else {
+            std::os::unix::fs::symlink("/dev/full", &place).unwrap();
+            finish(child).expect(5).says(&["the disk is full"]);
+            fs::remove_file(&place).unwrap();
+        }
+        run(&mut resume(dir.path(), &folder)).expect(0).says(&["a soak that an earlier bench began is waited for and adopted"]);
+        let row = &table(&folder, "cells.csv")[0];
+        assert_eq!((row["soak_ended"].as_str(), row["status"].as_str()), ("complete", "ok"));
+        assert!(number(row, "soak_s").unwrap() > 3.9);
+        assert_eq!(events(&journal(&folder), "launch_end").filter(|e| e["pass"] == "soak").count(), 1);
+    }
 }
 
 fn walk(dir: &Path) -> Vec<PathBuf> {

@@ -160,7 +160,7 @@ impl Console {
                 self.line(&format!("{total}{:<10} {cell} {pass} {launch}: {words}", status.as_str()));
             }
             Event::Ask { text } => self.line(&format!(">>> {text}")),
-            Event::SoakSkipped { cell, reason } => self.line(&format!("no soak  {cell}: {reason}")),
+            Event::SoakSkipped { cell, reason, .. } => self.line(&format!("no soak  {cell}: {reason}")),
             Event::Warning { text } => self.line(&format!("warning: {text}")),
             Event::Interrupted { by } => self.line(&format!("interrupted by {by}; what was measured is kept")),
             Event::RunEnd { ok, failed, skipped, unverified } => {

@@ -87,6 +87,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
             Some(reason) => format!("skip  {}: {reason}", cell.id),
         })
         .collect();
+    lines.extend(plan.no_soak().map(str::to_owned));
     if let (Some(soak), cells @ 1..) = (&plan.soak, time.soaks) {
         let [usual, most] = soak.disk_bytes(plan.telemetry_rate_hz).map(|bytes| bytes.div_ceil(1_000_000));
         let duration = seconds(Duration::from_millis(soak.duration_ms));

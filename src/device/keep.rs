@@ -83,13 +83,14 @@ impl Keep {
     }
 
     /// Writes down how things are, before they are changed; refuses where an earlier bench's changes are still to be put back, since what is there
-    /// now is then not the device's own. `sync`, because a phone that crashes must not forget it.
+    /// now is then not the device's own. A shell runs the note: nobody else may write it, and the umask of a daemon of Android's is 0. `sync`, because a phone that crashes must not forget it.
     pub fn write(&self, was: &[Was]) -> String {
         let what: Vec<String> = was.iter().map(Was::words).collect();
         format!(
-            "mkdir -p {folder} && cd {folder} || exit 1\n\
+            "mkdir -p {root} && chmod go-w {root} && umask 077 && mkdir -p {folder} && cd {folder} || exit 1\n\
              [ ! -e restore.sh ] || {{ echo 'what an earlier bench has changed is not put back yet' >&2; exit 1; }}\nprintf '%s' {script} > restore.new && printf '%s' {what} > what.txt && : > alive \
              && sync && mv restore.new restore.sh",
+            root = quote(&self.root),
             folder = self.folder(),
             script = quote(&restore(was)),
             what = quote(&what.join(", "))
@@ -106,7 +107,9 @@ impl Keep {
     pub fn put_back(&self) -> String {
         format!(
             "{ALIVE}\ncd {folder} 2>/dev/null || exit 0\n[ -e restore.sh ] || {{ cd /; rm -rf {folder}; exit 0; }}\n\
-             alive guard.pid && [ \"$p\" != \"$GUARD\" ] && kill $p\n\
+             [ \"$(tail -n 1 restore.sh)\" = 'exit $e' ] || {{ echo 'the note of it, '{folder}'/restore.sh, is damaged: put it back by hand and remove the folder of the note:' \
+             $(cat what.txt 2>/dev/null) >&2; exit 1; }}\n\
+             [ ! -e guard.pid ] || {{ alive guard.pid && [ \"$p\" != \"$GUARD\" ] && kill $p; }}\n\
              sh restore.sh > said.txt; s=$?\ncat what.txt\n\
              if [ $s = 0 ]; then cd /; rm -rf {folder}; else cat said.txt >&2; fi\nexit $s",
             folder = self.folder()
@@ -131,7 +134,7 @@ impl Keep {
         );
         // Left behind as the agent is: see `adb/run.rs`.
         format!(
-            "cd {} || exit 1\nprintf '%s' {} > guard.sh\n$(command -v setsid) sh -c 'sh guard.sh </dev/null >/dev/null 2>&1 &'\ntrue",
+            "umask 077; cd {} || exit 1\nprintf '%s' {} > guard.sh\n$(command -v setsid) sh -c 'sh guard.sh </dev/null >/dev/null 2>&1 &'\ntrue",
             self.folder(),
             quote(&script)
         )

@@ -141,6 +141,8 @@ pub struct Recorded {
     pub failed: Vec<(String, Failure)>,
     /// Cells that could not be soaked, with the reason of the last segment that tried.
     pub unsoaked: Vec<(String, String)>,
+    /// Those of them that a resume tries again.
+    pub soak_again: Vec<String>,
     /// What ended the repetitions of each cell.
     pub stops: Vec<(String, String)>,
     /// Number of segments so far.
@@ -176,8 +178,10 @@ pub fn read(run: &Path, device: &str) -> Result<Recorded, FolderError> {
                 recorded.failed.clear();
             }
             Event::CellSkipped { cell, reason } => recorded.skipped.push((cell, reason)),
-            Event::SoakSkipped { cell, reason } => {
+            Event::SoakSkipped { cell, reason, again } => {
                 recorded.unsoaked.retain(|(known, _)| *known != cell);
+                recorded.soak_again.retain(|known| *known != cell);
+                recorded.soak_again.extend(again.then(|| cell.clone()));
                 recorded.unsoaked.push((cell, reason));
             }
             Event::CellFailed { cell, failure } => recorded.failed.push((cell, failure)),

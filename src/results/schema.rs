@@ -469,7 +469,7 @@ pub const CELLS: Table = Table {
         c("supply", Text, true, "where the current came from, as [environment] says; empty = unstated"),
         c("case", Text, true, "what the device was in, as [environment] says; empty = unstated"),
         c("absent", Text, true, "metric=reason;... for every empty metric"),
-        c("soak_ended", Text, true, "complete, early: why, or not run: why; empty without [soak]"),
+        c("soak_ended", Text, true, "complete, early: why, failed: why (nothing of it counts), or not run: why; empty without [soak]"),
         c("soak_s", Float, true, "from the first measured query of the soak to its last token"),
         c("soak_windows", Int, true, "rows in soak.csv"),
         c("soak_check_tokens", Text, true, "all of its answers against the reference: confirmed, contradicted or not-checkable"),

@@ -71,8 +71,11 @@ pub fn cell(row: &mut Row, id: &str, plan: &Plan, recorded: &Recorded, ranks: &R
         let planned = plan.soaked().iter().any(|place| plan.cells[*place].id == id);
         let why = recorded.unsoaked.iter().find(|(cell, _)| cell == id).map(|(_, why)| why.as_str());
         let failed = recorded.launches.iter().map(|(_, r)| r).find(|r| r.cell == id && r.pass == Pass::Soak);
-        let why = why.or(failed.and_then(|r| r.failure.as_ref()).map(|f| f.message.as_str()));
-        row.maybe("soak_ended", planned.then(|| format!("not run: {}", why.unwrap_or("the run ended before it"))));
+        let ended = match (failed.and_then(|r| r.failure.as_ref()), why) {
+            (Some(f), _) => format!("failed: {}", f.message),
+            (None, why) => format!("not run: {}", why.unwrap_or("the run ended before it")),
+        };
+        row.maybe("soak_ended", planned.then_some(ended));
         return;
     };
     let ended = soak.early.as_ref().map_or_else(|| "complete".to_owned(), |why| format!("early: {why}"));

@@ -168,6 +168,9 @@ pub enum Event {
         cell: String,
         /// Why.
         reason: String,
+        /// The device's surroundings are why: a resume tries it again.
+        #[serde(default)]
+        again: bool,
     },
     /// Something odd that does not stop the run.
     Warning {

@@ -114,10 +114,14 @@ pub async fn run<D: Device>(
         fs::remove_dir_all(dir).map_err(FolderError::io(dir))?;
     }
     fs::create_dir_all(dir).map_err(FolderError::io(dir))?;
-    let (mut steps, mut staged) = (Vec::new(), Staged::default());
+    let (mut steps, mut staged, mut kept) = (Vec::new(), Staged::default(), None);
     let trips = device.round_trips();
-    let (result, log) = execute(device, request, dir, work_name, &cancel, (&mut steps, &mut staged)).await;
-    record(device, request, dir, &cancel, Ran { result, log, steps, staged, trips })
+    let (result, log) = execute(device, request, dir, work_name, &cancel, (&mut steps, &mut staged, &mut kept)).await;
+    let recorded = record(device, request, dir, &cancel, Ran { result, log, steps, staged, trips })?;
+    if let Some(work) = kept {
+        device.remove(&work).await;
+    }
+    Ok(recorded)
 }
 
 /// What came of the steps of a launch.
@@ -309,7 +313,7 @@ async fn execute<D: Device>(
     dir: &Path,
     work_name: &str,
     cancel: &Cancel,
-    (records, staged): (&mut Vec<StepRecord>, &mut Staged),
+    (records, staged, kept): (&mut Vec<StepRecord>, &mut Staged, &mut Option<String>),
 ) -> (Result<Option<Left>, Problem>, Result<Option<String>, DeviceError>) {
     let begun = Instant::now();
     let work = match device.work_folder(work_name).await {
@@ -318,9 +322,18 @@ async fn execute<D: Device>(
     };
     let result = self::steps(device, request, dir, &work, cancel, (&mut *records, staged)).await;
     let lost = matches!(&result, Err(Problem::Device(e)) if e.is_lost());
-    if lost && request.soak.is_some() {
+    // It has run, and there is no room for what it left.
+    let no_room = matches!(&result, Err(Problem::Device(e)) if e.disk_full()) && records.last().is_some_and(|step| step.done.is_some());
+    if (lost || no_room) && request.soak.is_some() {
         // What a soak has done until then stays on the device, for the resume that adopts it.
         return (result, Ok(None));
+    }
+    if request.soak.is_some() && matches!(result, Ok(Some(_))) {
+        // Until a soak is recorded a resume can adopt it: what was written in hours takes a while to be read.
+        *kept = Some(work);
+        let window = Window { seconds: begun.elapsed().as_secs() + 2, start: started(records) };
+        let log = if *cancel.borrow() { Ok(None) } else { device.log(&window).await };
+        return (result, log);
     }
     if lost || *cancel.borrow() {
         device.remove(&work).await;

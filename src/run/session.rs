@@ -204,6 +204,9 @@ pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
     let emulated = measured.iter().filter(|place| class(place) == Some(DeviceClass::Emulator)).count();
     recorder.say(&Event::Ready { cells: measured.len(), launches, done, emulated });
     let warn = |text: String| recorder.say(&Event::Warning { text });
+    if let Some(words) = setup.plan.no_soak() {
+        warn(words.trim_start_matches("warning: ").to_owned());
+    }
     let nothing: &[Pin] = &[];
     let wanted = if measured.is_empty() || *setup.cancel.borrow() { nothing } else { &setup.plan.pins };
     let pins = pins::hold(setup.device, wanted, &warn).await.map_err(RunError::Device)?;

@@ -99,6 +99,14 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// That `[soak]` does nothing, in words, where it has cells to choose from.
+    pub fn no_soak(&self) -> Option<&'static str> {
+        let none = self.soak.is_some() && !self.runnable().is_empty() && self.soaked().is_empty();
+        none.then_some("warning: no soak: `cells` of [soak] selects none of the cells that can be run")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

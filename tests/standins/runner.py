@@ -6,7 +6,8 @@ behind the real start, so that a test can compute every token and every metric b
     load 0.7 ms; first token 5 ms after the prompt; then one token every 1 ms; 0.5 ms between queries.
 
 It idles as the job's `idle_ms` asks; the variant `restless` does not know that word, and
-`strict` refuses the job for it. A soak repeats the list; its variants are `late-wrong` (other tokens from 1.5 s on), `late-crash` (a crash at 2.5 s) and `deaf` (no soak).
+`strict` refuses the job for it. A soak repeats the list; its variants are `late-wrong` (other tokens from 1.5 s on), `late-crash` (a crash at
+2.5 s), `late-clock` (from 2.5 s on another clock) and `deaf` (no soak).
 
 An event is written once its moment has passed, so that all of them lie within the life of the process.
 --pace sleeps that many milliseconds a query, so that there is time for an interruption; it changes nothing in the output."""
@@ -122,6 +123,8 @@ for q in asked():
     number, prompt, count = q["query"], q["ids"], q["gen_tokens"]
     if variant == "late-crash" and t > begun + 2_500_000 * US:
         os.kill(os.getpid(), signal.SIGSEGV)
+    if variant == "late-clock" and t > begun + 2_500_000 * US:
+        t -= 2_000_000 * US
     off = 1 if variant == "late-wrong" and t > begun + 1_500_000 * US else 0
     if variant == "other-queries":
         number += 5

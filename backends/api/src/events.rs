@@ -20,7 +20,25 @@ const MAX_QUERIES: usize = if cfg!(test) { 20_000 } else { 1_000_000 };
 const MAX_NOTE: usize = 16 << 10;
 
 /// What the events of a launch say. How the process ended is judged by the caller.
+///
+/// # Errors
+/// No event at all, and the first one that contradicts those before it or the launch.
 pub fn parsed_from_events(captured: &Captured) -> Result<Parsed, ParseError> {
+    match read(captured, MAX_QUERIES)? {
+        (parsed, None) => Ok(parsed),
+        (_, Some(wrong)) => Err(wrong),
+    }
+}
+
+/// What the events say before the first one that is wrong, and what is wrong with it: hours of a soak count although its last minute does not.
+///
+/// # Errors
+/// No event at all.
+pub fn parsed_until_wrong(captured: &Captured) -> Result<(Parsed, Option<ParseError>), ParseError> {
+    read(captured, MAX_QUERIES)
+}
+
+fn read(captured: &Captured, most: usize) -> Result<(Parsed, Option<ParseError>), ParseError> {
     const FILE: &str = "events.jsonl";
     let bytes = captured.files.get(FILE).map(Vec::as_slice).unwrap_or_default();
     let (events, warnings) = parse_events(bytes);
@@ -29,99 +47,130 @@ pub fn parsed_from_events(captured: &Captured) -> Result<Parsed, ParseError> {
         return Err(ParseError { file: FILE.to_owned(), message: format!("{NO_EVENTS}{first}") });
     }
     let mut parsed = Parsed { warnings, ..Parsed::default() };
-    let (mut load_begin, mut idle_begin, mut idle_unknown) = (None, None, false);
+    let mut open = Open::default();
     // Of every query its place in the list: a soak has too many to look through.
     let mut places: BTreeMap<u32, usize> = BTreeMap::new();
     let wrong = |message: String| ParseError { file: FILE.to_owned(), message };
+    let mut stopped = None;
     for event in events {
-        in_window(&event, captured.ended.window_ns).map_err(wrong)?;
-        // The last line says that everything was done: what comes after it contradicts it.
-        parsed.ended = matches!(event, Event::End { .. });
-        match event {
-            Event::LoadBegin { t_ns } => load_begin = Some(t_ns),
-            Event::LoadEnd { t_ns, unit, .. } => {
-                parsed.load_ns = load_begin.filter(|b| *b <= t_ns).map(|b| (b, t_ns));
-                parsed.unit_reported = unit.map(unit_word);
-            }
-            Event::IdleBegin { t_ns } => idle_begin = Some(t_ns),
-            Event::IdleEnd { t_ns } => match idle_begin.take() {
-                // The model has to be there, and nothing may have been asked of it.
-                Some(begin) if parsed.queries.is_empty() && parsed.load_ns.is_some_and(|(_, loaded)| loaded <= begin) && begin <= t_ns => {
-                    parsed.idle_ns = Some((begin, t_ns));
-                }
-                _ => idle_unknown = true,
-            },
-            Event::Prompt { t_ns, query, tokens } => {
-                if places.insert(query, parsed.queries.len()).is_some() {
-                    return Err(wrong(format!("query {query} begins twice")));
-                }
-                if parsed.queries.len() == MAX_QUERIES {
-                    return Err(wrong(format!("more than {MAX_QUERIES} queries")));
-                }
-                parsed.queries.push(Query { query, start_ns: t_ns, prompt_tokens: Some(tokens), ..Query::default() });
-            }
-            Event::Token { query, i, id, t_ns } => {
-                if let Some(q) = find(&mut parsed, &places, query) {
-                    if i as usize != q.tokens.len() {
-                        return Err(wrong(format!("query {query}: token {} has i = {i}", q.tokens.len())));
-                    }
-                    q.tokens.push(Token { id, t_ns });
-                }
-            }
-            Event::QueryEnd { query, t_ns, prompt_tokens, generated_tokens, finish, reported } => {
-                if let Some(q) = find(&mut parsed, &places, query) {
-                    q.end_ns = Some(t_ns);
-                    q.prompt_tokens_reported = prompt_tokens;
-                    q.generated_reported = generated_tokens;
-                    q.finish = Some(finish_word(finish));
-                    q.reported = reported;
-                }
-            }
-            Event::Note { key, value, .. } => {
-                // One note a graph is usual: they stand beside each other.
-                let more = |old: &mut String| {
-                    if old.len() + value.len() < MAX_NOTE {
-                        old.extend(["; ", &value]);
-                    }
-                };
-                parsed.notes.entry(key).and_modify(more).or_insert_with(|| value.clone());
-            }
-            Event::Error { kind, message, .. } => {
-                let kind = match kind {
-                    ErrorKind::Usage => FailureKind::Usage,
-                    ErrorKind::Model => FailureKind::Model,
-                    ErrorKind::Runtime | ErrorKind::Other => FailureKind::Runtime,
-                };
-                parsed.failure.get_or_insert(Failure::new(kind, message));
-            }
-            // Tokens of several in a line come as single ones.
-            Event::End { .. } | Event::Tokens { .. } | Event::Memory { .. } | Event::Layer { .. } => {}
+        if let Err(message) = take(event, (captured.ended.window_ns, most), &mut parsed, &mut open, &mut places) {
+            stopped = Some(wrong(message));
+            break;
         }
     }
-    if idle_unknown {
+    if open.idle_unknown {
         let text = "idle_end without an idle_begin between load_end and the first query: not taken for idle";
         parsed.warnings.push(text.to_owned());
     }
     if parsed.idle_ns.zip(parsed.queries.first()).is_some_and(|((_, end), first)| first.start_ns < end) {
-        return Err(wrong("the first query begins before idle_end".to_owned()));
+        parsed.queries.clear();
+        stopped = Some(wrong("the first query begins before idle_end".to_owned()));
     }
-    for q in &parsed.queries {
-        let first_ok = q.tokens.first().is_none_or(|t| t.t_ns >= q.start_ns);
-        if !first_ok || q.tokens.windows(2).any(|w| w[1].t_ns < w[0].t_ns) {
-            return Err(wrong(format!("query {}: time stamps go backwards", q.query)));
+    if let Some((place, message)) = disordered(&parsed.queries) {
+        parsed.queries.truncate(place);
+        stopped = Some(wrong(message));
+    }
+    parsed.ended &= stopped.is_none();
+    Ok((parsed, stopped))
+}
+
+/// Begins of what has not ended.
+#[derive(Default)]
+struct Open {
+    load: Option<u64>,
+    idle: Option<u64>,
+    /// An idle time was told whose begin, or what it was, is not known.
+    idle_unknown: bool,
+}
+
+/// Takes one event: within the window, and of so many queries at most.
+fn take(
+    event: Event,
+    (window_ns, most): (Option<(u64, u64)>, usize),
+    parsed: &mut Parsed,
+    open: &mut Open,
+    places: &mut BTreeMap<u32, usize>,
+) -> Result<(), String> {
+    in_window(&event, window_ns)?;
+    // The last line says that everything was done: what comes after it contradicts it.
+    parsed.ended = matches!(event, Event::End { .. });
+    match event {
+        Event::LoadBegin { t_ns } => open.load = Some(t_ns),
+        Event::LoadEnd { t_ns, unit, .. } => {
+            parsed.load_ns = open.load.filter(|b| *b <= t_ns).map(|b| (b, t_ns));
+            parsed.unit_reported = unit.map(unit_word);
         }
+        Event::IdleBegin { t_ns } => open.idle = Some(t_ns),
+        Event::IdleEnd { t_ns } => match open.idle.take() {
+            // The model has to be there, and nothing may have been asked of it.
+            Some(begin) if parsed.queries.is_empty() && parsed.load_ns.is_some_and(|(_, loaded)| loaded <= begin) && begin <= t_ns => {
+                parsed.idle_ns = Some((begin, t_ns));
+            }
+            _ => open.idle_unknown = true,
+        },
+        Event::Prompt { t_ns, query, tokens } => {
+            if places.insert(query, parsed.queries.len()).is_some() {
+                return Err(format!("query {query} begins twice"));
+            }
+            if parsed.queries.len() == most {
+                return Err(format!("more than {most} queries"));
+            }
+            parsed.queries.push(Query { query, start_ns: t_ns, prompt_tokens: Some(tokens), ..Query::default() });
+        }
+        Event::Token { query, i, id, t_ns } => {
+            if let Some(q) = find(parsed, places, query) {
+                if i as usize != q.tokens.len() {
+                    return Err(format!("query {query}: token {} has i = {i}", q.tokens.len()));
+                }
+                q.tokens.push(Token { id, t_ns });
+            }
+        }
+        Event::QueryEnd { query, t_ns, prompt_tokens, generated_tokens, finish, reported } => {
+            if let Some(q) = find(parsed, places, query) {
+                q.end_ns = Some(t_ns);
+                q.prompt_tokens_reported = prompt_tokens;
+                q.generated_reported = generated_tokens;
+                q.finish = Some(finish_word(finish));
+                q.reported = reported;
+            }
+        }
+        Event::Note { key, value, .. } => {
+            // One note a graph is usual: they stand beside each other.
+            let more = |old: &mut String| {
+                if old.len() + value.len() < MAX_NOTE {
+                    old.extend(["; ", &value]);
+                }
+            };
+            parsed.notes.entry(key).and_modify(more).or_insert_with(|| value.clone());
+        }
+        Event::Error { kind, message, .. } => {
+            let kind = match kind {
+                ErrorKind::Usage => FailureKind::Usage,
+                ErrorKind::Model => FailureKind::Model,
+                ErrorKind::Runtime | ErrorKind::Other => FailureKind::Runtime,
+            };
+            parsed.failure.get_or_insert(Failure::new(kind, message));
+        }
+        // Tokens of several in a line come as single ones.
+        Event::End { .. } | Event::Tokens { .. } | Event::Memory { .. } | Event::Layer { .. } => {}
+    }
+    Ok(())
+}
+
+/// The place of the first query whose times are in no order, and what is wrong with them.
+fn disordered(queries: &[Query]) -> Option<(usize, String)> {
+    let backwards = queries.iter().position(|q| {
+        let first_ok = q.tokens.first().is_none_or(|t| t.t_ns >= q.start_ns);
+        !first_ok || q.tokens.windows(2).any(|w| w[1].t_ns < w[0].t_ns)
+    });
+    if let Some(place) = backwards {
+        return Some((place, format!("query {}: time stamps go backwards", queries[place].query)));
     }
     // A query that waits for another would count the wait as its own.
-    for pair in parsed.queries.windows(2) {
-        let last = pair[0].tokens.last().map_or(pair[0].start_ns, |t| t.t_ns);
-        if pair[1].start_ns < last.max(pair[0].end_ns.unwrap_or(0)) {
-            return Err(wrong(format!(
-                "query {} begins before query {} is over: answer one after the other",
-                pair[1].query, pair[0].query
-            )));
-        }
-    }
-    Ok(parsed)
+    let over = |q: &Query| q.tokens.last().map_or(q.start_ns, |t| t.t_ns).max(q.end_ns.unwrap_or(0));
+    let place = queries.windows(2).position(|pair| pair[1].start_ns < over(&pair[0]))?;
+    let (before, after) = (queries[place].query, queries[place + 1].query);
+    Some((place + 1, format!("query {after} begins before query {before} is over: answer one after the other")))
 }
 
 /// What is timed happened while the command ran. Another clock, or times that were made up, would give figures of nothing.
@@ -196,6 +245,26 @@ mod tests {
         parsed_from_events(&Captured { files, ended: Ended { window_ns, ..Ended::default() }, ..Captured::default() })
     }
 
+    #[test]
+    fn what_comes_before_a_wrong_event_is_kept() {
+        let more = GOOD
+            .replace("{\"v\":1,\"event\":\"end\",\"t_ns\":20}\n", "{\"v\":1,\"event\":\"prompt\",\"t_ns\":16,\"query\":1,\"tokens\":4}\n");
+        for (bad, words, kept) in [
+            ("{\"v\":1,\"event\":\"token\",\"t_ns\":99,\"query\":1,\"i\":0,\"id\":5}\n", "are not CLOCK_MONOTONIC", 2),
+            ("{\"v\":1,\"event\":\"token\",\"t_ns\":15,\"query\":1,\"i\":0,\"id\":5}\n", "query 1: time stamps go backwards", 1),
+            ("{\"v\":1,\"event\":\"prompt\",\"t_ns\":14,\"query\":2,\"tokens\":4}\n", "query 2 begins before query 1 is over", 2),
+            ("{\"v\":1,\"event\":\"prompt\",\"t_ns\":17,\"query\":0,\"tokens\":4}\n", "query 0 begins twice", 2),
+        ] {
+            let files = [("events.jsonl".to_owned(), format!("{more}{bad}").into_bytes())].into();
+            let captured = Captured { files, ended: Ended { window_ns: Some((10, 30)), ..Ended::default() }, ..Captured::default() };
+            let (parsed, wrong) = parsed_until_wrong(&captured).unwrap();
+            let wrong = wrong.unwrap_or_else(|| panic!("nothing wrong with {bad}"));
+            assert!(wrong.message.contains(words), "{words} in {wrong}");
+            assert_eq!((parsed.queries.len(), parsed.ended, parsed.queries[0].tokens.len()), (kept, false, 2), "{bad}");
+            assert_eq!(parsed_from_events(&captured).unwrap_err(), wrong);
+        }
+    }
+
     fn counted(text: &str) -> (Check, String) {
         let expected = Expected { prompt_tokens: 4, gen_tokens: 2, queries: 1, ..Expected::default() };
         let (check, reasons) = check_count(&expected, &parse(text, None).expect("events"));
@@ -247,8 +316,10 @@ mod tests {
     #[test]
     fn endless_queries_are_refused_soon() {
         let line = |q: u32| format!("{{\"v\":1,\"event\":\"prompt\",\"t_ns\":1,\"query\":{q},\"tokens\":1}}");
-        let many: Vec<String> = (0..50_000).map(line).collect();
-        assert_eq!(parse(&(many.join("\n") + "\n"), None).expect_err("too many").message, "more than 20000 queries");
+        let many: Vec<String> = (0..5000).map(line).collect();
+        let files = [("events.jsonl".to_owned(), (many.join("\n") + "\n").into_bytes())].into();
+        let (parsed, wrong) = read(&Captured { files, ..Captured::default() }, 4000).unwrap();
+        assert_eq!((parsed.queries.len(), wrong.unwrap().message.as_str()), (4000, "more than 4000 queries"));
     }
 
     #[test]

@@ -89,6 +89,8 @@ pub struct Alignment {
 const FOUND: f64 = 0.6;
 /// Another place has to correlate worse by at least this much.
 const CLEAR: f64 = 0.1;
+/// A meter that is silent for longer was off, or its clock was set: no pulse is looked for in such a gap, however long it is.
+const MOST_GAP_S: f64 = 5.0;
 /// The watts around the pulses that are looked at, in s.
 const MARGIN_S: f64 = 2.0;
 
@@ -99,22 +101,25 @@ const MARGIN_S: f64 = 2.0;
 /// No pulse, pulses that are not found or that fit in two places.
 pub fn align(samples: &[Point], pulses: &[(f64, f64)]) -> Result<Alignment, MeterError> {
     let (Some(first), Some(last)) = (pulses.first(), pulses.last()) else { return Err(MeterError::NoPulse) };
-    let (Some(begin), Some(end)) = (samples.first(), samples.last()) else { return Err(MeterError::Empty) };
+    if samples.is_empty() {
+        return Err(MeterError::Empty);
+    }
     let (from, to) = (first.0 - MARGIN_S, last.1 + MARGIN_S);
-    let sample_s = ((end.t_s - begin.t_s) / samples.len().max(2) as f64).max(1e-6);
     // Every place at which all pulses are within what the meter saw.
-    let (low, high) = (begin.t_s - first.0, end.t_s - last.1);
-    if high < low {
+    let places: Vec<Places> =
+        samples.chunk_by(|a, b| b.t_s - a.t_s <= MOST_GAP_S).filter_map(|run| Places::of(run, first.0, last.1)).collect();
+    if places.is_empty() {
         return Err(MeterError::NotFound { best: 0.0, needed: FOUND });
     }
     let shortest = pulses.iter().map(|p| p.1 - p.0).fold(f64::INFINITY, f64::min);
     let sums = Sums::of(samples);
     // Coarse: an eighth of the shortest pulse, in the step of the offset and in what watts and load are compared over.
-    let (step, finest) = (shortest / 8.0, sample_s.max(0.005).min(shortest / 8.0));
+    let step = shortest / 8.0;
     let try_at = |offset: f64, cell: f64| correlation(&sums, pulses, (from, to), offset, cell);
-    let count = ((high - low) / step).floor() as usize + 1;
-    let scores: Vec<(f64, f64)> = (0..count).map(|i| low + i as f64 * step).map(|o| (o, try_at(o, step))).collect();
-    let best = scores.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0.0, 0.0));
+    let offsets =
+        places.iter().flat_map(|p| (0..=((p.high - p.low) / step).floor() as usize).map(move |i| (p.low + i as f64 * step, p.sample_s)));
+    let scores: Vec<(f64, f64, f64)> = offsets.map(|(o, sample_s)| (o, try_at(o, step), sample_s)).collect();
+    let best = scores.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0.0, 0.0, step));
     if best.1 < FOUND {
         return Err(MeterError::NotFound { best: best.1, needed: FOUND });
     }
@@ -123,6 +128,8 @@ pub fn align(samples: &[Point], pulses: &[(f64, f64)]) -> Result<Alignment, Mete
     if let Some(other) = other.filter(|o| o.1 > best.1 - CLEAR) {
         return Err(MeterError::Ambiguous { first_s: best.0 + first.0, second_s: other.0 + first.0 });
     }
+    let sample_s = best.2;
+    let finest = sample_s.max(0.005).min(step);
     // Finer around the best place, down to a fraction of a sample; the middle of all that are as good.
     let (mut centre, mut around) = (best.0, step);
     let (mut half, mut top) = (step, best.1);
@@ -134,6 +141,22 @@ pub fn align(samples: &[Point], pulses: &[(f64, f64)]) -> Result<Alignment, Mete
         (centre, half, around) = (f64::midpoint(a, b), (b - a) / 2.0, around / 8.0);
     }
     Ok(Alignment { offset_s: centre, error_s: half + sample_s.max(0.02), correlation: top })
+}
+
+/// Offsets at which all pulses lie within one stretch of samples without a gap.
+struct Places {
+    low: f64,
+    high: f64,
+    /// Mean time between two samples of the stretch.
+    sample_s: f64,
+}
+impl Places {
+    fn of(run: &[Point], first_s: f64, last_s: f64) -> Option<Self> {
+        let (begin, end) = (run.first()?.t_s, run.last()?.t_s);
+        let (low, high) = (begin - first_s, end - last_s);
+        let sample_s = ((end - begin) / run.len().max(2) as f64).max(1e-6);
+        (end - begin >= last_s - first_s && high >= low).then_some(Self { low, high, sample_s })
+    }
 }
 
 /// Integral of the samples, so that the mean of any window costs two searches.

@@ -331,3 +331,19 @@ fn what_the_measured_queries_add_up_to() {
     near(Some(worked.decode_s), 0.49 * n, 1e-9);
     assert_eq!(worked.ends().len(), 2);
 }
+
+/// Tokens of one query at the given milliseconds after its start.
+fn one_query(ms: &[u64]) -> Made {
+    let tokens: Vec<Token> = ms.iter().map(|t| Token { id: Some(1), t_ns: BOOT + t * MS }).collect();
+    let end_ns = tokens.last().map(|t| t.t_ns);
+    let queries = vec![Query { query: 1, start_ns: BOOT, tokens, end_ns, ..Query::default() }];
+    Made { seconds: 12, queries, telemetry: String::new() }
+}
+
+/// Of an agent that was killed nobody knows when its program ran: a time stamp of the wall clock is then not seen to be wrong.
+#[test]
+fn times_of_another_clock_do_not_fill_the_memory() {
+    let soak = one_query(&[1000, 1_764_500_000_000]).analysed(1, |_| ());
+    assert!(soak.windows.len() <= 100_000);
+    let _ = one_query(&[1000, 18_000_000_000_000]).analysed(1, |_| ());
+}

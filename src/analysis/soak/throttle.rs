@@ -74,7 +74,8 @@ fn steady(windows: &[Window]) -> Option<f64> {
     let (mut low, mut high, mut earliest) = (f64::INFINITY, 0.0_f64, rates.len());
     for (place, rate) in rates.iter().enumerate().rev() {
         (low, high) = (low.min(*rate), high.max(*rate));
-        if high * (1.0 - STEADY) > low * (1.0 + STEADY) {
+        // Without a token nothing is steady.
+        if *rate <= 0.0 || high * (1.0 - STEADY) > low * (1.0 + STEADY) {
             break;
         }
         earliest = place;

@@ -124,7 +124,7 @@ pub fn peaks(text: &str) -> BTreeMap<String, f64> {
     for line in text.split_inclusive('\n').filter(|l| l.ends_with('\n')) {
         let fields: Vec<&str> = line.trim_end().split(',').collect();
         if let [_, "thermal", name, _, max, ..] = fields[..]
-            && let Ok(max) = max.parse::<f64>()
+            && let Some(max) = max.parse::<f64>().ok().filter(|max| max.is_finite())
         {
             all.entry(name.to_owned()).and_modify(|m| *m = m.max(max)).or_insert(max);
         }
@@ -171,7 +171,9 @@ mod tests {
 
     #[test]
     fn the_peak_of_a_zone_is_that_of_its_windows() {
-        let text = "t_ns,source,name,min,max,mean,n,unit\n0,thermal,a,1,5.5,2,3,C\n9,thermal,a,1,7,2,3,C\n9,cpufreq,policy0,1,700,2,3,MHz\n9,thermal,a,1,99";
+        let text = "t_ns,source,name,min,max,mean,n,unit\n0,thermal,a,1,5.5,2,3,C\n9,thermal,a,1,7,2,3,C\n9,cpufreq,policy0,1,700,2,3,MHz\n9,thermal,b,1,1e999,2,3,C\n9,thermal,b,1,NaN,2,3,C\n\
+                    9,thermal,a,1,99";
+        // No number is no peak: a record with one could not be read again.
         assert_eq!(peaks(text), BTreeMap::from([("a".to_owned(), 7.0)]));
     }
 }

@@ -52,6 +52,45 @@ fn everything_is_put_back_and_said() {
     assert!(!two.exists() && !Path::new(&keep.root).join("pins").exists());
 }
 
+/// The shell of a device runs the note, and adbd's umask lets everybody write what it makes.
+#[test]
+fn nobody_else_may_write_the_note() {
+    use std::os::unix::fs::MetadataExt;
+    let dir = tempfile::tempdir().unwrap();
+    let keep = Keep { root: dir.path().join("bench").display().to_string(), limit: Duration::from_mins(10) };
+    let one = dir.path().join("one");
+    fs::write(&one, "old").unwrap();
+    assert!(sh(&format!("umask 0\n{}", keep.write(&[was(kind("one", false), &one, "old")]))).0);
+    assert!(sh(&format!("umask 0\n{}", keep.guard())).0);
+    let mut files = 0;
+    for entry in fs::read_dir(dir.path().join("bench/pins")).unwrap() {
+        let Ok(meta) = entry.unwrap().metadata() else { continue };
+        assert_eq!(meta.mode() & 0o022, 0);
+        files += 1;
+    }
+    assert!(files >= 3, "{files}");
+    assert_eq!(fs::metadata(dir.path().join("bench/pins")).unwrap().mode() & 0o077, 0);
+    assert_eq!(fs::metadata(dir.path().join("bench")).unwrap().mode() & 0o022, 0, "nor put another folder in its place");
+    assert!(sh(&keep.put_back()).0);
+}
+
+/// Half a note, which a full or broken disk left, puts half of it back and must not say that all is.
+#[test]
+fn a_damaged_note_is_not_taken_for_done() {
+    let dir = tempfile::tempdir().unwrap();
+    let keep = Keep { root: dir.path().display().to_string(), limit: Duration::from_mins(10) };
+    let one = dir.path().join("one");
+    assert!(sh(&keep.write(&[was(kind("one", false), &one, "old")])).0);
+    fs::write(&one, "new").unwrap();
+    let note = dir.path().join("pins/restore.sh");
+    for damaged in ["", "e=0\n", "if then ("] {
+        fs::write(&note, damaged).unwrap();
+        let (ok, said, why) = sh(&keep.put_back());
+        assert!(!ok && said.is_empty() && why.contains("is damaged: put it back by hand") && why.contains("to old"), "{said} {why}");
+        assert!(note.exists());
+    }
+}
+
 #[test]
 fn what_could_not_be_put_back_stays_to_be() {
     let dir = tempfile::tempdir().unwrap();

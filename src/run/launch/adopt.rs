@@ -33,8 +33,9 @@ pub async fn adopt<D: Device>(device: &D, request: &Request<'_>, dir: &Path, ado
         }
         Err(e) => Err(Problem::Device(e)),
     };
-    device.remove(&work).await;
     let steps = vec![StepRecord { name, argv, done }];
     let (_, cancel) = tokio::sync::watch::channel(false);
-    record(device, request, dir, &cancel, Ran { result, log: Ok(None), steps, staged: Staged::default(), trips })
+    let recorded = record(device, request, dir, &cancel, Ran { result, log: Ok(None), steps, staged: Staged::default(), trips })?;
+    device.remove(&work).await;
+    Ok(recorded)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench_backend_api::{Captured, Checks, Failure, FailureKind, ParseError, Parsed, contradiction};
+use bench_backend_api::{Captured, Checks, Failure, FailureKind, ParseError, Parsed, contradiction, parsed_until_wrong};
 
 use super::Request;
 use crate::run::soak;
@@ -21,7 +21,13 @@ pub(super) fn judge(request: &Request<'_>, captured: &Captured) -> (Parsed, Opti
     }
     let parsed = match parsed {
         Ok(parsed) => parsed,
-        Err(e) => return (Parsed::default(), None, Some(failure.unwrap_or_else(|| unreadable(&e)))),
+        Err(e) => {
+            let words = failure.get_or_insert_with(|| unreadable(&e)).clone();
+            // The hours of a soak before an event that is wrong count.
+            let before = request.soak.and_then(|_| parsed_until_wrong(captured).ok()).filter(|(parsed, _)| !parsed.queries.is_empty());
+            let Some((parsed, _)) = before else { return (Parsed::default(), None, Some(words)) };
+            parsed
+        }
     };
     if failure.is_none() {
         failure.clone_from(&parsed.failure);

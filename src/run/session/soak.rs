@@ -33,13 +33,14 @@ impl<D: Device> Session<'_, D> {
         self.setup.plan.soaked().contains(&place) && !done.contains(&(place, Pass::Soak, 0)) && !self.unsoakable.contains_key(&place)
     }
 
-    /// Cells whose soak an earlier segment could not begin: it would not begin now.
+    /// Cells whose soak an earlier segment could not begin: it would not begin now, unless it was the device's state that kept it.
     pub(super) fn unsoaked(&self, before: &Recorded) -> BTreeMap<usize, String> {
         if self.setup.retry_failed {
             return BTreeMap::new();
         }
         let place = |id: &str| self.setup.plan.cells.iter().position(|c| c.id == id);
-        before.unsoaked.iter().filter_map(|(cell, why)| Some((place(cell)?, why.clone()))).collect()
+        let known = before.unsoaked.iter().filter(|(cell, _)| !before.soak_again.contains(cell));
+        known.filter_map(|(cell, why)| Some((place(cell)?, why.clone()))).collect()
     }
 
     fn soak_dir(&self, place: usize) -> PathBuf {
@@ -106,7 +107,7 @@ impl<D: Device> Session<'_, D> {
             self.trip = match soakable {
                 Ok(trip) => trip,
                 Err(reason) => {
-                    self.recorder.say(&Event::SoakSkipped { cell: id, reason });
+                    self.recorder.say(&Event::SoakSkipped { cell: id, reason, again: false });
                     continue;
                 }
             };
@@ -127,7 +128,7 @@ impl<D: Device> Session<'_, D> {
                 Begin::Go(start) => start,
                 Begin::Skip(start) => {
                     let reason = format!("the device was not as [settle] asks: {}", start.lacks.join("; "));
-                    self.recorder.say(&Event::SoakSkipped { cell: id, reason });
+                    self.recorder.say(&Event::SoakSkipped { cell: id, reason, again: true });
                     continue;
                 }
                 Begin::Stop if self.lost.is_some() || self.aborted.is_some() => return Ok(true),

@@ -95,6 +95,22 @@ fn a_meter_without_the_pulses_says_so() {
     assert!(matches!(align(&twice, &PULSES), Err(MeterError::Ambiguous { .. })));
 }
 
+/// A meter whose clock was set while it recorded: seconds since its start, then those of Unix. Every eighth of a second between would be 218 GB of
+/// places to try.
+#[test]
+fn a_meter_whose_clock_was_set() {
+    let mut samples = meter(100.0, 12.345, 6.0, 1.0);
+    samples.insert(0, Point { t_s: 0.0, value: 1.5 });
+    for end_s in [1.7e9, 1e300] {
+        samples.push(Point { t_s: end_s, value: 1.5 });
+        let found = align(&samples, &PULSES).unwrap();
+        near(found.offset_s, 12.345, found.error_s);
+        assert!(found.error_s <= 0.05, "{found:?}");
+    }
+    let far: Vec<Point> = [1.0, 1e300].map(|t_s| Point { t_s, value: 1.0 }).into();
+    assert!(matches!(align(&far, &PULSES), Err(MeterError::NotFound { .. })));
+}
+
 #[test]
 fn a_meters_energy_through_its_offset() {
     let samples = meter(100.0, 250.25, 5.0, 0.2);
