@@ -111,15 +111,11 @@ impl<D: Device> Session<'_, D> {
                     continue;
                 }
             };
-            // A resume that has nothing but soaks left has begun no block.
-            if adopted.is_none() && self.power.is_none() {
-                self.begin_power().await?;
-            }
             if adopted.is_none() && !self.pause(Duration::from_millis(asked.cool_down_ms)).await {
                 return Ok(false);
             }
             if adopted.is_none() && self.power.is_none() {
-                // Nothing was measured before it in this segment.
+                // A resume that has nothing but soaks left has begun no block; the device is idle once it has cooled down.
                 self.begin_power().await?;
             }
             let block = plan.measure.repetitions_max;
