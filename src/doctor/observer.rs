@@ -48,7 +48,7 @@ pub struct Cost {
     pub ratio_lo: f64,
     /// Upper end of its 95 % interval.
     pub ratio_hi: f64,
-    /// CPU time of the agent with sampling over the runs' duration, in percent of a core: its start, which runs of a second make much of, too.
+    /// CPU time of the agent with sampling over the runs' duration, in percent of a core: its start, which runs of a second make much of, too (as they do of the slow sources' first round).
     pub agent_cpu_pct: f64,
     /// The same without sampling.
     pub agent_cpu_off_pct: f64,
