@@ -83,7 +83,7 @@ pub fn growth(points: &[(f64, f64)]) -> Result<Growth, NoGrowth> {
         return Err(NoGrowth::Steps);
     }
     let error = (squares / (effective_n - 2.0) / spread).sqrt();
-    let half = student_95(effective_n - 2.0) * error;
+    let half = stats::student_95(effective_n - 2.0) * error;
     Ok(Growth { per_h: slope * 3600.0, lo: (slope - half) * 3600.0, hi: (slope + half) * 3600.0, effective_n })
 }
 
@@ -101,29 +101,6 @@ fn thinned(points: &[(f64, f64)], start: f64, span: f64) -> Vec<(f64, f64)> {
             Some((stats::mean(&times)?, stats::median(&values)?))
         })
         .collect()
-}
-
-/// The 97.5 % quantile of Student's t, for the whole degrees of freedom below: a little too wide, never too narrow. From any printed table.
-fn student_95(degrees: f64) -> f64 {
-    const TABLE: [(f64, f64); 16] = [
-        (120.0, 1.980),
-        (60.0, 2.000),
-        (40.0, 2.021),
-        (30.0, 2.042),
-        (25.0, 2.060),
-        (20.0, 2.086),
-        (15.0, 2.131),
-        (12.0, 2.179),
-        (10.0, 2.228),
-        (8.0, 2.306),
-        (7.0, 2.365),
-        (6.0, 2.447),
-        (5.0, 2.571),
-        (4.0, 2.776),
-        (3.0, 3.182),
-        (2.0, 4.303),
-    ];
-    TABLE.iter().find(|(least, _)| degrees >= *least).map_or(12.706, |(_, t)| *t)
 }
 
 #[cfg(test)]

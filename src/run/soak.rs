@@ -11,7 +11,7 @@ use bench_backend_api::{
 use super::capture::EVENTS;
 use crate::{
     analysis::{
-        power::series,
+        power::standing,
         soak::{self, Input, Trace},
     },
     device::zones::{Domain, domain_of},
@@ -148,7 +148,7 @@ pub fn figures(
         .map(|(a, b)| (a.start_ns as f64 / 1e9, b.end_ns.unwrap_or(b.start_ns) as f64 / 1e9));
     let none = Power::default();
     let rows = power::telemetry(&[dir.join("telemetry.csv")]);
-    let watts = ends.and_then(|ends| series(&rows, power::asked(asked.power.unwrap_or(&none)), ends).ok()).map(soak::Series::from);
+    let watts = ends.and_then(|ends| standing(&rows, power::asked(asked.power.unwrap_or(&none)), ends).ok()).map(soak::Series::from);
     soak::analyse(&Input {
         queries: &parsed.queries,
         warmup: asked.warmup,

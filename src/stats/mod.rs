@@ -16,6 +16,7 @@ mod ratio;
 mod resample;
 mod stability;
 mod stopping;
+mod student;
 mod summary;
 
 #[cfg(test)]
@@ -28,4 +29,5 @@ pub use ratio::{Ends, FEWEST_FOR_RATIO, Ratio, ratio_of_medians};
 pub use resample::RESAMPLES;
 pub use stability::{STABLE_SPREAD, Stability, stability};
 pub use stopping::{checkpoints, reached};
+pub use student::student_95;
 pub use summary::{DEFAULT_SEED, N_SMALL, Summary};

@@ -141,12 +141,31 @@ fn measured(
     }
 }
 
-/// The readings of a launch's power over time, in ns of the device's monotonic clock and W, by the battery or by rails: for a timeline and
-/// its windows, whatever their length. Each stands until the next one: telemetry that was thinned out (changes alone) is good enough for it.
+/// The distinct samples of a launch's power over time, in ns of the device's monotonic clock and W, by the battery or by rails: for a timeline.
 ///
 /// # Errors
 /// External power, suspend, units that contradict: what makes the readings no power. A meter's are not the device's to tell.
 pub fn series(telemetry: &Telemetry, asked: Asked<'_>, ends: (f64, f64)) -> Result<Vec<(u64, f64)>, Refusal> {
+    let watts = own(telemetry, asked, ends)?;
+    let fresh = watts.polls.iter().zip(&watts.fresh).filter(|(_, fresh)| **fresh).map(|(p, _)| *p);
+    Ok(within_ns(fresh, ends))
+}
+
+/// The same with the repeats, which tell that a value still stood: for means over windows of whatever length. Telemetry that was thinned out (changes
+/// alone) is good enough for it.
+///
+/// # Errors
+/// As [`series`].
+pub fn standing(telemetry: &Telemetry, asked: Asked<'_>, ends: (f64, f64)) -> Result<Vec<(u64, f64)>, Refusal> {
+    Ok(within_ns(own(telemetry, asked, ends)?.polls.into_iter(), ends))
+}
+
+fn within_ns(points: impl Iterator<Item = Point>, (from, to): (f64, f64)) -> Vec<(u64, f64)> {
+    points.filter(|p| p.t_s >= from && p.t_s <= to).map(|p| ((p.t_s * 1e9).round() as u64, p.value)).collect()
+}
+
+/// What the device itself tells of its power.
+fn own(telemetry: &Telemetry, asked: Asked<'_>, ends: (f64, f64)) -> Result<Watts, Refusal> {
     if asked.method == Method::Meter {
         return Err(Refusal::Missing("an external meter's file is read when the run has ended".to_owned()));
     }
@@ -156,9 +175,7 @@ pub fn series(telemetry: &Telemetry, asked: Asked<'_>, ends: (f64, f64)) -> Resu
     if board && has_battery && !asked.measured {
         on_battery(telemetry, ends)?;
     }
-    let watts = if board { rails(telemetry, asked.rails, ends)?.1 } else { battery::power(telemetry, ends, asked.measured, None)?.watts };
-    let inside = watts.polls.iter().filter(|p| p.t_s >= ends.0 && p.t_s <= ends.1);
-    Ok(inside.map(|p| ((p.t_s * 1e9).round() as u64, p.value)).collect())
+    Ok(if board { rails(telemetry, asked.rails, ends)?.1 } else { battery::power(telemetry, ends, asked.measured, None)?.watts })
 }
 
 fn finish(method: String, watts: Watts, window: Window, unit: Option<String>) -> Result<Measured, Refusal> {

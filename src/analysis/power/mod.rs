@@ -21,7 +21,7 @@ pub use baseline::{Baseline, BaselineState, SHORTEST_BASELINE_S, baseline, chose
 pub use integral::{Energy, Point, integrate};
 pub use launch::{LOOP_SHARE, LaunchPower, Load, METRICS, launch};
 pub use meter::{Alignment, MeterError, align, read as read_meter};
-pub use method::{Asked, Measured, Meter, Method, Window, series, shortest_window_s};
+pub use method::{Asked, Measured, Meter, Method, Window, series, shortest_window_s, standing};
 pub use phases::{Fit, FitError, least_squares};
 pub use refusal::Refusal;
 pub use telemetry::{Supply, Telemetry};

@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::stats;
+
 /// Least-squares coefficients with their 95 % intervals.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
@@ -76,7 +78,7 @@ pub fn least_squares(rows: &[Vec<f64>], y: &[f64]) -> Result<Fit, FitError> {
     let variance = (0..count).map(|i| residual(i).powi(2)).sum::<f64>() / degrees as f64;
     let coefficients: Vec<f64> = (0..columns).map(|j| scaled[j] / lengths[j]).collect();
     let errors: Vec<f64> = (0..columns).map(|j| (variance * inverse[j][j]).sqrt() / lengths[j]).collect();
-    let t = student(degrees);
+    let t = stats::student_95(degrees as f64);
     let intervals = coefficients.iter().zip(&errors).map(|(c, e)| (c - t * e, c + t * e)).collect();
     Ok(Fit { coefficients, errors, intervals, degrees })
 }
@@ -106,19 +108,4 @@ fn invert(m: &mut [Vec<f64>]) -> Option<Vec<Vec<f64>>> {
         }
     }
     Some(inverse)
-}
-
-/// 97.5 % quantile of Student's t, from any statistics textbook's table; between its rows the larger one.
-fn student(degrees: usize) -> f64 {
-    const TABLE: [f64; 30] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101,
-        2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-    ];
-    match degrees {
-        0 => f64::INFINITY,
-        d @ 1..=30 => TABLE[d - 1],
-        31..=60 => 2.042,
-        61..=120 => 2.000,
-        _ => 1.980,
-    }
 }

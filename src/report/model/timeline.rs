@@ -7,7 +7,7 @@ use super::figures::{DASH, number};
 use super::groups::{Group, listed, readable, workload};
 use super::lines::thinned;
 use super::view::{Chart, Grid, LegendKey};
-use crate::analysis::power::{Asked, Method, Telemetry, series};
+use crate::analysis::power::{Asked, Method, Supply, Telemetry, series};
 use crate::analysis::series::{TEMPERATURE_JUMP_C, despike};
 use crate::device::zones::{Domain, domain_of};
 use crate::report::ReportError;
@@ -218,7 +218,8 @@ fn power(timeline: &Timeline) -> Strip {
     let asked = Asked { method: Method::Auto, measured: false, rails: &[] };
     let watts = series(&telemetry, asked, (0.0, timeline.seconds())).unwrap_or_default();
     let points: Vec<(f64, f64)> = watts.into_iter().map(|(t_ns, w)| (t_ns as f64 / 1e9, w)).collect();
-    let label = if telemetry.batteries.is_empty() { "rails" } else { "battery" };
+    // A battery that tells its temperature alone is no source of power.
+    let label = if telemetry.batteries.values().any(Supply::has_power) { "battery" } else { "rails" };
     let line = Line { label: label.to_owned(), part: part(Domain::Battery), dashed: false, points };
     Strip {
         title: "Power of the device, W".to_owned(),

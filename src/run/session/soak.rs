@@ -111,6 +111,10 @@ impl<D: Device> Session<'_, D> {
                     continue;
                 }
             };
+            // A resume that has nothing but soaks left has begun no block.
+            if adopted.is_none() && self.power.is_none() {
+                self.begin_power().await?;
+            }
             if adopted.is_none() && !self.pause(Duration::from_millis(asked.cool_down_ms)).await {
                 return Ok(false);
             }

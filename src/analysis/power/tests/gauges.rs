@@ -241,3 +241,16 @@ fn a_timeline_of_thinned_out_readings() {
     telemetry.batteries.get_mut("battery").unwrap().status.iter_mut().for_each(|p| p.value = 1.0);
     assert!(matches!(series(&telemetry, Asked::default(), (10.0, 20.0)), Err(Refusal::External(_))));
 }
+
+#[test]
+fn repeats_stand_and_are_no_samples() {
+    let telemetry = one_battery(&Gauge { update_s: 2.0, ..ABI }, 160.0, &sine);
+    let asked = Asked::default();
+    let (samples, all) = (series(&telemetry, asked, (10.0, 20.0)).unwrap(), standing(&telemetry, asked, (10.0, 20.0)).unwrap());
+    assert!(samples.len() == 6 && all.len() > 6 && samples.iter().all(|s| all.contains(s)), "{} of {}", samples.len(), all.len());
+    // Between two samples the value of the first one stands.
+    assert!(all.iter().filter(|(t, _)| (12_000_000_000..14_000_000_000).contains(t)).all(|(_, w)| (w - samples[1].1).abs() < 1e-9));
+    // Who asks for a meter gets no battery's watts in its place.
+    let meter = Asked { method: Method::Meter, ..asked };
+    assert!(matches!(standing(&telemetry, meter, (10.0, 20.0)), Err(Refusal::Missing(_))));
+}
