@@ -591,7 +591,10 @@ impl<D: Device> Session<'_, D> {
             ran = launch::run(setup.device, &request, &fresh, &work, setup.cancel.clone()).await;
         }
         let Ok(Some(Launched { record, lost })) = ran else {
-            let _ = fs::remove_dir_all(&fresh);
+            // What hours of a soak have left stays for the resume that adopts it.
+            if pass != Pass::Soak || ran.is_ok() {
+                let _ = fs::remove_dir_all(&fresh);
+            }
             return ran.map_err(RunError::from);
         };
         if lost && pass == Pass::Soak {
