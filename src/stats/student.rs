@@ -29,7 +29,7 @@ mod tests {
             let t = student_95(degrees);
             assert!(t >= truth - 0.001 && t <= truth * 1.25, "{degrees}: {t}");
         }
-        assert_eq!(student_95(0.9), f64::INFINITY);
-        assert_eq!(student_95(f64::NAN), f64::INFINITY);
+        assert!(student_95(0.9).is_infinite());
+        assert!(student_95(f64::NAN).is_infinite());
     }
 }
