@@ -75,6 +75,13 @@ fn soaks_of_every_kind() {
     let rows = of(&windows, "late-wrong");
     assert_eq!(rows[0]["check_tokens"], "confirmed");
     assert_eq!(rows.last().unwrap()["check_tokens"], "contradicted");
+    // Its speed is in no figure of the cell; what its heat was would be.
+    let wrong = cell(&cells, "late-wrong");
+    assert_eq!(
+        (wrong["soak_check_tokens"].as_str(), wrong["sustained_ratio"].as_str(), wrong["soak_tok_s"].as_str()),
+        ("contradicted", "", "")
+    );
+    assert!(wrong["soak_absent"].contains("sustained_ratio=the check of its answers contradicts it"), "{}", wrong["soak_absent"]);
     let happened = table(&folder, "soak_events.csv");
     let first = of(&happened, "late-wrong").into_iter().find(|e| e["kind"] == "changed-tokens").expect("an event");
     let t = number(first, "t_s").unwrap();

@@ -1,4 +1,4 @@
-//! What a long run keeps of its samples: changes, and the smallest, largest and mean value of every window. Hours of every sample would
+//! What a long run keeps of its samples: changes (of batteries and rails repeats too), and the smallest, largest and mean value of every window. Hours of every sample would
 //! fill the disk of a phone and tell no more.
 
 use std::collections::BTreeMap;
@@ -9,6 +9,9 @@ pub const HEADER: &str = "t_ns,source,name,min,max,mean,n,unit\n";
 
 /// Values that are followed, whatever names the device makes up.
 const MOST_NAMES: usize = 4096;
+
+/// Sources whose repeats are kept too, at the same pace: that a gauge was read and had not moved is what its energy needs.
+const REPEATED: [&str; 2] = ["battery,", "power,"];
 
 /// Reads rows of telemetry.csv and says which of them are kept.
 #[derive(Debug)]
@@ -64,7 +67,10 @@ impl Digest {
             seen.n += 1;
             let keep = match &seen.kept {
                 None => true,
-                Some((last, at)) => last != value && t_ns.saturating_sub(*at) >= self.every_ns,
+                Some((last, at)) => {
+                    let new = last != value || REPEATED.iter().any(|source| name.starts_with(source));
+                    new && t_ns.saturating_sub(*at) >= self.every_ns
+                }
             };
             if keep {
                 kept.extend_from_slice(line);
@@ -131,6 +137,23 @@ mod tests {
         // A change within a second of the row before is written when the second is over.
         let (kept, _) = run(&mut Digest::new(S, 0, 0), (0..20).map(|i| (i * S / 10, if i < 5 { 50.0 } else { 51.0 })));
         assert_eq!(kept, "0,thermal,nsp0,50,C\n1000000000,thermal,nsp0,51,C\n");
+    }
+
+    #[test]
+    fn a_gauge_that_does_not_move_was_read_all_the_same() {
+        let mut digest = Digest::new(S, 0, 0);
+        let (mut kept, mut windows) = (Vec::new(), Vec::new());
+        for t in (0..30).map(|i| i * S / 10) {
+            digest.take(
+                format!("{t},battery,bms/current_now,-500000,raw\n{t},batteryless,x,1,raw\n").as_bytes(),
+                t,
+                &mut kept,
+                &mut windows,
+            );
+        }
+        let kept = String::from_utf8(kept).unwrap();
+        let of = |source: &str| kept.lines().filter(|l| l.contains(source)).filter_map(|l| l.split(',').next()).collect::<Vec<_>>();
+        assert_eq!((of(",battery,"), of(",batteryless,")), (vec!["0", "1000000000", "2000000000"], vec!["0"]));
     }
 
     #[test]

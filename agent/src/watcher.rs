@@ -132,7 +132,7 @@ fn readable(file: &impl AsFd, limit: Duration) -> bool {
     poll(&mut [PollFd::new(file.as_fd(), PollFlags::POLLIN)], timeout).is_ok_and(|n| n > 0)
 }
 
-/// Asks once. Killed after [`LIMIT`], or when `gone` says that nobody wants to know any more.
+/// Asks once. Killed after 2 s, or when `gone` says that nobody wants to know any more.
 ///
 /// # Errors
 ///

@@ -62,7 +62,9 @@ impl RunPower {
         let mut found: Vec<(Key<&str>, Load, LaunchPower, u32)> = Vec::new();
         // The launches that idled with their model in memory, by cell and segment.
         let mut idled: BTreeMap<(&str, u32), &(PathBuf, Record)> = BTreeMap::new();
-        let counts = |r: &&(PathBuf, Record)| counted(r.1.pass) && r.1.status == Status::Ok;
+        // A soak that ended early counts until then, as its windows do.
+        let early = |r: &Record| r.pass == Pass::Soak && r.soak.is_some() && r.status == Status::Failed;
+        let counts = |r: &&(PathBuf, Record)| counted(r.1.pass) && (r.1.status == Status::Ok || early(&r.1));
         for at in recorded.launches.iter().filter(counts) {
             let (dir, record) = at;
             if record.parsed.idle_ns.is_some() && settings.baseline_ms > 0 {

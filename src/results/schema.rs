@@ -472,7 +472,12 @@ pub const CELLS: Table = Table {
         c("soak_ended", Text, true, "complete, early: why, failed: why (nothing of it counts), or not run: why; empty without [soak]"),
         c("soak_s", Float, true, "from the first measured query of the soak to its last token"),
         c("soak_windows", Int, true, "rows in soak.csv"),
-        c("soak_check_tokens", Text, true, "all of its answers against the reference: confirmed, contradicted or not-checkable"),
+        c(
+            "soak_check_tokens",
+            Text,
+            true,
+            "its answers: contradicted when they or those of any window are, else confirmed or not-checkable against the reference; a contradicted soak has no speeds here",
+        ),
         c(
             "soak_tok_s",
             Float,

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use bench_backend_api::{Pass, Setting};
+use bench_backend_api::{Check, Pass, Setting};
 
 use super::{
     launches::{Record, Recorded},
@@ -12,7 +12,6 @@ use super::{
 };
 use crate::{
     analysis::soak::{Happening, Soak, Window},
-    run::events::Status,
     scenario::Plan,
 };
 
@@ -80,9 +79,8 @@ pub fn cell(row: &mut Row, id: &str, plan: &Plan, recorded: &Recorded, ranks: &R
     };
     let ended = soak.early.as_ref().map_or_else(|| "complete".to_owned(), |why| format!("early: {why}"));
     row.set("soak_ended", ended).number("soak_s", Some(soak.length_s)).set("soak_windows", soak.windows.len());
-    row.maybe("soak_check_tokens", record.checks.as_ref().map(|c| c.tokens));
-    row.number("soak_tok_s", soak.initial_tok_s).number("soak_span_s", soak.span_s).number("sustained_ratio", soak.sustained_ratio);
-    row.number("time_to_throttle_s", soak.time_to_throttle_s).number("steady_state_s", soak.steady_state_s);
+    let tokens = record.checks.as_ref().map(|c| if contradicted(record) { Check::Contradicted } else { c.tokens });
+    row.maybe("soak_check_tokens", tokens);
     row.number("throttled_fraction", soak.throttled_fraction);
     row.maybe(
         "first_throttle",
@@ -99,12 +97,32 @@ pub fn cell(row: &mut Row, id: &str, plan: &Plan, recorded: &Recorded, ranks: &R
     for (rise, [value, lo, hi]) in ends {
         row.number(value, rise.map(|r| r.value)).number(lo, rise.map(|r| r.lo)).number(hi, rise.map(|r| r.hi));
     }
-    row.number("latency_temp_rho", soak.latency_temp.map(|a| a.rho)).number("latency_temp_ms_per_c", soak.latency_temp.map(|a| a.slope));
-    row.number("soak_minute_1_tok_s", soak.minute_1_tok_s).number("soak_minute_30_tok_s", soak.minute_30_tok_s);
+    let mut absent: Vec<(&str, &str)> = soak.absent.iter().map(|(figure, why)| (figure.as_str(), why.as_str())).collect();
+    if contradicted(record) {
+        // What comes of wrong tokens is no speed (design 2b.5); heat and throttling are what they are, and soak.csv has the windows.
+        absent.retain(|(figure, _)| !SPEEDS.contains(figure));
+        absent.extend(SPEEDS.map(|figure| (figure, "the check of its answers contradicts it")));
+    } else {
+        row.number("soak_tok_s", soak.initial_tok_s).number("soak_span_s", soak.span_s).number("sustained_ratio", soak.sustained_ratio);
+        row.number("time_to_throttle_s", soak.time_to_throttle_s).number("steady_state_s", soak.steady_state_s);
+        row.number("latency_temp_rho", soak.latency_temp.map(|a| a.rho))
+            .number("latency_temp_ms_per_c", soak.latency_temp.map(|a| a.slope));
+        row.number("soak_minute_1_tok_s", soak.minute_1_tok_s).number("soak_minute_30_tok_s", soak.minute_30_tok_s);
+    }
     let [first, thirtieth] = ranks.get(id).copied().unwrap_or_default();
     row.maybe("soak_minute_1_rank", first).maybe("soak_minute_30_rank", thirtieth);
-    let absent: Vec<String> = soak.absent.iter().map(|(figure, why)| format!("{figure}={why}")).collect();
+    let absent: Vec<String> = absent.into_iter().map(|(figure, why)| format!("{figure}={why}")).collect();
     row.set("soak_absent", absent.join(";"));
+}
+
+/// Figures of a soak that are made of its tokens' times.
+const SPEEDS: [&str; 7] =
+    ["soak_tok_s", "sustained_ratio", "time_to_throttle_s", "steady_state_s", "latency_temp", "minute_1_tok_s", "minute_30_tok_s"];
+
+/// Its answers are not the reference's, or some window is contradicted.
+fn contradicted(record: &Record) -> bool {
+    let wrong = |soak: &Soak| soak.windows.iter().any(|w| w.check == Check::Contradicted.to_string());
+    record.checks.as_ref().is_some_and(|checks| checks.tokens == Check::Contradicted) || record.soak.as_ref().is_some_and(wrong)
 }
 
 /// The place of each cell among those that differ from it in the backend alone, by throughput, in the first and in the thirtieth minute.
@@ -128,7 +146,7 @@ pub fn ranks(plan: &Plan, manifest: &Manifest, recorded: &Recorded) -> Ranks {
         let Some((record, soak)) = of(recorded, &planned.id) else { continue };
         let (cell, class) = (&planned.cell, manifest.cells.get(&planned.id).map(|facts| facts.device_class));
         // Tokens that are wrong have no speed.
-        if record.status == Status::Unverified {
+        if contradicted(record) {
             continue;
         }
         let axes: Vec<String> = cell.axes.iter().filter_map(|(axis, setting)| Some(format!("{axis}={}", effective(setting)?))).collect();

@@ -18,7 +18,7 @@ pub const RSS: &str = "rss";
 /// Added to a method whose sum has the GPU driver's own memory in it.
 const WITH_GPU: &str = "+kgsl";
 
-/// The names of the figures of [`Memory`] that stand in the tables beside the peak.
+/// The names of the figures of `Memory` that stand in the tables beside the peak.
 pub const FIGURES: [&str; 11] = [
     "mem_load_mb",
     "mem_prefill_mb",

@@ -233,7 +233,7 @@ const BETWEEN: Duration = Duration::from_millis(200);
 /// How long one reader may take in [`sample`].
 const PATIENCE: Duration = Duration::from_millis(2500);
 
-/// One round of every reader, as telemetry.csv with its header. Takes [`BETWEEN`] where a source needs two readings. A reader that does not
+/// One round of every reader, as telemetry.csv with its header. Takes 200 ms more where a source needs two readings. A reader that does not
 /// come back gives no rows and is named on standard error.
 pub fn sample() -> Vec<u8> {
     let mut readers = open_all(&Arc::new(Processes::default()), Service::Ask).readers;

@@ -204,7 +204,8 @@ fn usage(timeline: &Timeline) -> Strip {
     Strip { title: "Busy, %".to_owned(), lines: wanted.into_iter().filter_map(line).collect(), from_zero: true }
 }
 
-/// The whole device's draw by its battery or its rails, as the tables have it; nothing where they refuse it (on external power, say).
+/// The whole device's draw by its battery or else its rails; nothing on external power, whatever the scenario says of it, and nothing of a meter, whose
+/// readings are not in telemetry.csv. The tables' figures are those of the scenario's method.
 fn power(timeline: &Timeline) -> Strip {
     let mut telemetry = Telemetry::default();
     for source in ["battery", "power", "clock"] {
