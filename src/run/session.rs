@@ -3,6 +3,7 @@
 mod block;
 mod history;
 mod manifest;
+mod profile;
 mod soak;
 
 use std::{
@@ -44,7 +45,7 @@ use crate::{
         tables,
     },
     runtimes::Cache,
-    scenario::{Pin, Plan, Profile},
+    scenario::{Pin, Plan},
     stats,
 };
 
@@ -289,12 +290,6 @@ impl<D: Device> Session<'_, D> {
         self.setup.backends.iter().find(|b| b.id() == id).copied()
     }
 
-    /// Whether a cell has a profiling pass.
-    fn profiles(&self, place: usize) -> bool {
-        let backend = self.backend(&self.setup.plan.cells[place].cell.backend);
-        self.setup.plan.measure.profile == Profile::Layers && backend.is_some_and(|b| b.describe().layers)
-    }
-
     /// Makes what the cells need that are not finished; by place in the plan.
     fn prepare(&mut self, finished: &BTreeSet<usize>) -> BTreeMap<usize, ReadyCell> {
         let (setup, recorder) = (self.setup, self.recorder);
@@ -440,42 +435,6 @@ impl<D: Device> Session<'_, D> {
             cell.stop = Some(why);
             self.recorder.say(&Event::CellDone { cell: self.setup.plan.cells[*place].id.clone(), stop: why.to_owned() });
         }
-    }
-
-    /// One launch a cell with the time of every operation, after the last block: profiling slows a run, so that its times feed
-    /// layers only (design 2b.8).
-    async fn profile(
-        &mut self,
-        ready: &BTreeMap<usize, ReadyCell>,
-        progress: &BTreeMap<usize, Progress>,
-        done: &BTreeSet<(usize, Pass, u32)>,
-        spent: impl Fn() -> bool,
-    ) -> Result<(), RunError> {
-        for (place, cell) in ready {
-            let measured = progress.get(place).is_some_and(|p| p.stop != Some("failed"));
-            if !self.profiles(*place) || !measured || done.contains(&(*place, Pass::Profile, 0)) {
-                continue;
-            }
-            if spent() {
-                self.recorder.say(&Event::Warning { text: "the budget was spent before every cell was profiled".to_owned() });
-                break;
-            }
-            let block = self.setup.plan.measure.repetitions_max;
-            match self.launch(cell, *place, (Pass::Profile, 0, block), &self.plain(), None).await? {
-                None => {
-                    self.interrupted = true;
-                    self.recorder.say(&Event::Interrupted { by: "the user".to_owned() });
-                    return Ok(());
-                }
-                Some(Launched { record, lost: true }) => {
-                    self.gone(&record);
-                    return Ok(());
-                }
-                Some(_) => {}
-            }
-            self.recorder.check()?;
-        }
-        Ok(())
     }
 
     /// The baseline, the pulses and the meter. A device that is lost here is lost again by the launch that follows.
