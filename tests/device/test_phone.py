@@ -173,12 +173,14 @@ class OtherPhones(unittest.TestCase):
             to = Path(home, "cache/bench/test-phone", base.name)
             to.parent.mkdir(parents=True)
             subprocess.run(["cp", "-a", base, to], check=True)
+            # The checkout may be nobody else's to read.
+            shutil.copytree(HERE, Path(home, "device"))
             subprocess.run(["chown", "-R", "65534:65534", home], check=True)
             os.chmod(home, 0o755)
             nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", f"HOME={home}", f"XDG_CACHE_HOME={home}/cache", f"TMPDIR={home}"]
             if subprocess.run([*nobody, "unshare", "--user", "--map-root-user", "true"], capture_output=True).returncode != 0:
                 self.skipTest("this kernel allows no user namespaces")
-            done = subprocess.run([*nobody, HERE / "run", "adb", "shell", "id -u; getprop ro.soc.model; touch /data/local/tmp/x && echo written"],
+            done = subprocess.run([*nobody, Path(home, "device/run"), "adb", "shell", "id -u; getprop ro.soc.model; touch /data/local/tmp/x && echo written"],
                                   capture_output=True, text=True, timeout=120, cwd="/")
             self.assertEqual(done.stdout.split(), ["2000", "SM8650", "written"], done.stderr)
 
