@@ -63,22 +63,8 @@ pub(super) async fn run(
     let spec_file = here.join("spec.json");
     std::fs::write(&spec_file, &bytes).map_err(AdbError::host(&spec_file))?;
 
-    let mut watch = Watch {
-        remote,
-        agent,
-        out,
-        spec: &bytes,
-        started: Instant::now(),
-        since: awake::Since::now(),
-        hard_end: Duration::from_millis(spec.timeout_ms.saturating_add(spec.grace_ms)).saturating_add(HARD_END),
-        reconnect,
-        cancel: cancel.clone(),
-        boot: String::new(),
-        files: None,
-        id: None,
-        asked: None,
-        begun,
-    };
+    let mut watch = Watch::new(remote, (agent, out, &bytes), spec, &cancel, reconnect);
+    watch.begun = begun;
     let stop = Stop::No;
     if let Err(e) = watch.start().await {
         // Whether it was started is not known: what is there when the device is back tells.
@@ -98,23 +84,8 @@ pub(super) async fn adopt(remote: &Remote, out: &str, here: &Path, cancel: Cance
     let spec = spec.ok_or_else(|| broken(remote, format!("{spec_file} is not there, or no spec of this version")))?;
     let bytes = bytes.unwrap_or_default();
     let grace = Duration::from_millis(spec.grace_ms);
-    let mut watch = Watch {
-        remote,
-        agent: "",
-        out,
-        spec: &bytes,
-        started: Instant::now(),
-        since: awake::Since::now(),
-        // Counted anew, since nobody knows how long it has run: the agent's own time-out is the one that ends it.
-        hard_end: Duration::from_millis(spec.timeout_ms.saturating_add(spec.grace_ms)).saturating_add(HARD_END),
-        reconnect,
-        cancel: cancel.clone(),
-        boot: String::new(),
-        files: None,
-        id: None,
-        asked: None,
-        begun: None,
-    };
+    // Its hard end is counted anew, since nobody knows how long it has run: the agent's own time-out is the one that ends it.
+    let mut watch = Watch::new(remote, ("", out, &bytes), &spec, &cancel, reconnect);
     // What never began, or has been ended long ago, is not started now.
     if !watch.is_done().await? {
         let path = format!("{out}/agent.pid");
@@ -189,6 +160,29 @@ struct Watch<'a> {
     asked: Option<Instant>,
     /// Told once the agent is seen at work.
     begun: Option<&'a Notify>,
+}
+
+impl<'a> Watch<'a> {
+    /// Nothing is known of the run yet. `place` is the agent's program, its folder for evidence, and the spec as it lies there.
+    fn new(remote: &'a Remote, place: (&'a str, &'a str, &'a [u8]), spec: &Spec, cancel: &Cancel, reconnect: Duration) -> Self {
+        let (agent, out, bytes) = place;
+        Self {
+            remote,
+            agent,
+            out,
+            spec: bytes,
+            started: Instant::now(),
+            since: awake::Since::now(),
+            hard_end: Duration::from_millis(spec.timeout_ms.saturating_add(spec.grace_ms)).saturating_add(HARD_END),
+            reconnect,
+            cancel: cancel.clone(),
+            boot: String::new(),
+            files: None,
+            id: None,
+            asked: None,
+            begun: None,
+        }
+    }
 }
 
 impl Watch<'_> {
