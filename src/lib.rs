@@ -1,11 +1,12 @@
 //! `bench` measures the same language model on the same Snapdragon device through every inference framework it can find, and
 //! says, with evidence, which one to ship. The data's way through the code is the order of the modules:
-//! scenario, prepare, device, run, results, stats, report.
+//! scenario, prepare, device, run, results, stats, report and gate.
 
 pub mod analysis;
 pub mod cli;
 pub mod device;
 pub mod doctor;
+pub mod gate;
 pub mod import;
 pub mod prepare;
 mod random;

@@ -46,7 +46,7 @@ pub fn page(runs: &[PathBuf], out: &Path) -> anyhow::Result<PathBuf> {
         let code = match e {
             ReportError::Io { .. } => Code::Unavailable,
             ReportError::Chart(_) | ReportError::Template(_) => Code::Bug,
-            ReportError::NothingToReport | ReportError::NotARun(_) | ReportError::Table { .. } => Code::Usage,
+            ReportError::NothingToReport | ReportError::NotARun(_) | ReportError::Table(_) => Code::Usage,
         };
         Failed { code, message: e.to_string() }.into()
     })

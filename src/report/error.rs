@@ -4,6 +4,8 @@ use std::{io, path::PathBuf};
 
 use thiserror::Error;
 
+use crate::results::read::TableError;
+
 /// Why there is no report.
 #[derive(Debug, Error)]
 pub enum ReportError {
@@ -14,13 +16,8 @@ pub enum ReportError {
     #[error("{0} is not a finished run folder, it has no cells.csv: finish it with `bench run --resume`, or name another")]
     NotARun(PathBuf),
     /// A table can't be read as CSV.
-    #[error("{path} can't be read as a table: {message}; without its cells.csv a run folder's tables are made anew from its journal")]
-    Table {
-        /// The table.
-        path: PathBuf,
-        /// What polars said.
-        message: String,
-    },
+    #[error(transparent)]
+    Table(#[from] TableError),
     /// The file system refused.
     #[error("{path}: {source}")]
     Io {

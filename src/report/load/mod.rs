@@ -2,12 +2,10 @@
 
 mod run;
 mod soak;
-mod table;
 mod timeline;
 mod types;
 
 pub use run::load;
-pub use table::visible;
 #[cfg(test)]
 pub use types::Series;
 pub use types::{Cell, Estimate, Launches, Layer, Phase, Run, Soak, Status, Timeline};

@@ -10,10 +10,10 @@ use polars::prelude::{col, lit};
 use serde_json::Value;
 
 use super::soak::soaks;
-use super::table::{Loaded, read};
 use super::timeline::timelines;
 use super::types::{Cell, CellKey, Estimate, Launches, Layer, Run, Status};
 use crate::report::ReportError;
+use crate::results::read::{Loaded, read};
 use crate::results::schema::{CELLS, LAYERS, METRIC_ENDS, METRICS, SAMPLES, TOKENS};
 use crate::stats;
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::run::keys;
-use super::table::read;
 use super::types::{Run, SoakEvent};
 use crate::report::ReportError;
+use crate::results::read::read;
 use crate::results::schema::{SOAK, SOAK_EVENTS, Type};
 
 /// Reads both tables. A run without a soak, or of an older bench, has none, and nothing is said.

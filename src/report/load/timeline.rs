@@ -6,9 +6,9 @@ use std::path::Path;
 use polars::prelude::{col, lit};
 
 use super::run::{keys, optional};
-use super::table::{Loaded, read};
 use super::types::{CellKey, Phase, Run, Series, Stretch, Timeline};
 use crate::report::ReportError;
+use crate::results::read::{Loaded, read};
 use crate::results::schema::{SAMPLES, TELEMETRY, TOKENS};
 
 /// Reads the first measured launch of every cell.

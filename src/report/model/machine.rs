@@ -6,7 +6,7 @@ use super::figures::DASH;
 use super::groups::Colours;
 use super::view::{Fact, RuntimeView, Section};
 use crate::report::charts::swatch_svg;
-use crate::report::load::visible;
+use crate::results::read::visible;
 
 /// Most facts of one section: a manifest is small, and a page has an end.
 const MOST: usize = 150;

@@ -3,12 +3,23 @@
 //! Types are not left to inference: a column that happens to hold `128` everywhere in one run and `n/a` in another must not change its type
 //! between two reports. The schema says what a column is.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use polars::prelude::{DataFrame, Expr, LazyCsvReader, LazyFileListReader, PlRefPath, col};
 
-use crate::report::ReportError;
-use crate::results::schema::Table;
+use thiserror::Error;
+
+use super::schema::Table;
+
+/// A table that can't be read as CSV.
+#[derive(Debug, Error)]
+#[error("{path} can't be read as a table: {message}; without its cells.csv a run folder's tables are made anew from its journal")]
+pub struct TableError {
+    /// The table.
+    pub path: PathBuf,
+    /// What polars said.
+    pub message: String,
+}
 
 /// A table in memory.
 pub struct Loaded {
@@ -21,12 +32,12 @@ pub struct Loaded {
 /// Reads the table, or `None` when the folder has none.
 ///
 /// Only the columns of `wanted` that exist are kept; `filter` sees all columns as text.
-pub fn read(dir: &Path, table: &'static Table, wanted: &[&str], filter: Option<Expr>) -> Result<Option<Loaded>, ReportError> {
+pub fn read(dir: &Path, table: &'static Table, wanted: &[&str], filter: Option<Expr>) -> Result<Option<Loaded>, TableError> {
     let path = dir.join(table.file);
     if !path.is_file() {
         return Ok(None);
     }
-    let fail = |error: polars::prelude::PolarsError| ReportError::Table { path: path.clone(), message: error.to_string() };
+    let fail = |error: polars::prelude::PolarsError| TableError { path: path.clone(), message: error.to_string() };
     let source = PlRefPath::try_from_path(&path).map_err(fail)?;
     let mut lazy = LazyCsvReader::new(source).with_has_header(true).with_infer_schema_length(Some(0)).finish().map_err(fail)?;
     let schema = lazy.collect_schema().map_err(fail)?;

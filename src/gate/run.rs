@@ -1,0 +1,232 @@
+//! One run folder as comparisons see it: the facts of its cells, and for every metric one value a launch.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use polars::prelude::{Expr, col, lit};
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::{
+    results::{
+        folder::id_of,
+        read::{Loaded, TableError, read},
+        schema::{CELLS, FORMAT_VERSION, LAUNCHES, METRICS, SAMPLES, Table},
+    },
+    stats,
+};
+
+/// Why a folder can't be compared.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The folder has no `cells.csv`.
+    #[error("{0} is not a finished run folder, it has no cells.csv: finish it with `bench run --resume`, or name another")]
+    NotARun(PathBuf),
+    /// Its tables are of a newer bench.
+    #[error("{path}: format {found} is newer than this bench knows ({FORMAT_VERSION}): update bench")]
+    Newer {
+        /// The folder.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+    },
+    /// A table that can't be read.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+/// One run.
+#[derive(Debug, Default)]
+pub struct Run {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Its id.
+    pub id: String,
+    /// Name of its scenario; empty when the manifest has none.
+    pub scenario: String,
+    /// When it began, RFC 3339; empty when the manifest does not say.
+    pub started_utc: String,
+    /// `manifest.json`, or null: raw, so that those of older versions are read too.
+    pub manifest: Value,
+    /// Its cells.
+    pub cells: BTreeMap<Key, Cell>,
+    /// What is missing or makes no sense, in words.
+    pub problems: Vec<String>,
+}
+
+/// What is compared with the same of another run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// Name of the device.
+    pub device: String,
+    /// Id of the cell.
+    pub cell: String,
+}
+
+/// One cell.
+#[derive(Debug, Clone, Default)]
+pub struct Cell {
+    /// Its row of `cells.csv`, without the metrics; empty values are not in it.
+    pub fields: BTreeMap<&'static str, String>,
+    /// By metric of [`METRICS`], in the order of the launches. A metric without values is not in it.
+    pub metrics: BTreeMap<&'static str, Vec<Launch>>,
+}
+
+/// What one launch gives for a metric: the median of its warm queries, or its own figure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Launch {
+    /// Number of the launch within the cell.
+    pub launch: i64,
+    /// Interleaved block in which it ran; that of its number where the table does not say.
+    pub block: i64,
+    /// Value in the metric's unit.
+    pub value: f64,
+}
+
+impl Cell {
+    /// A field of `cells.csv`, or "".
+    pub fn field(&self, name: &str) -> &str {
+        self.fields.get(name).map_or("", String::as_str)
+    }
+
+    /// Whether its figures count.
+    pub fn is_ok(&self) -> bool {
+        self.field("status") == "ok"
+    }
+
+    /// The values of a metric in the order of the launches.
+    pub fn values(&self, metric: &str) -> Vec<f64> {
+        self.metrics.get(metric).into_iter().flatten().map(|launch| launch.value).collect()
+    }
+}
+
+/// Reads a run folder. Only `cells.csv` must be there; what else is missing is told in [`Run::problems`].
+pub fn load(folder: &Path) -> Result<Run, RunError> {
+    let mut run = Run { folder: folder.to_owned(), id: id_of(folder), ..Run::default() };
+    let text = fs::read_to_string(folder.join("manifest.json")).map_err(|e| e.to_string());
+    match text.and_then(|text| serde_json::from_str::<Value>(&text).map_err(|e| e.to_string())) {
+        Ok(manifest) => run.manifest = manifest,
+        Err(e) => run.problems.push(format!("manifest.json can't be read, so device, runtimes and environment are unknown: {e}")),
+    }
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    (run.scenario, run.started_utc) = (word(&run.manifest["scenario"]["name"]), word(&run.manifest["started_utc"]));
+
+    let wanted: Vec<&str> = CELLS.columns.iter().map(|column| column.name).collect();
+    let mut cells = read(folder, &CELLS, &wanted, None)?.ok_or_else(|| RunError::NotARun(folder.to_owned()))?;
+    if let Some(found) = cells.int("format_version").into_iter().flatten().find(|found| *found > i64::from(FORMAT_VERSION)) {
+        return Err(RunError::Newer { path: folder.to_owned(), found });
+    }
+    let columns: Vec<_> = wanted.iter().map(|name| (*name, cells.text(name))).collect();
+    for (row, key) in keys(&cells).into_iter().enumerate() {
+        let fields = columns.iter().filter_map(|(name, values)| Some((*name, values[row].clone()?))).collect();
+        if run.cells.insert(key.clone(), Cell { fields, ..Cell::default() }).is_some() {
+            run.problems.push(format!("cells.csv has {} on {} twice: the last row counts", key.cell, key.device));
+        }
+    }
+    let blocks = of_launches(folder, &mut run)?;
+    of_queries(folder, &mut run, &blocks)?;
+    for cell in run.cells.values_mut() {
+        cell.metrics.values_mut().for_each(|launches| launches.sort_by_key(|launch| launch.launch));
+    }
+    Ok(run)
+}
+
+type Blocks = BTreeMap<(Key, i64), i64>;
+
+fn counted() -> Expr {
+    col("pass").eq(lit("measure")).and(col("status").eq(lit("ok")))
+}
+
+/// Metrics of whole launches. The first launch of a segment pays for staging and page cache: its load is none of `load_ms`.
+fn of_launches(folder: &Path, run: &mut Run) -> Result<Blocks, RunError> {
+    let metrics: Vec<&'static str> = METRICS.iter().filter(|metric| !metric.per_query).map(|metric| metric.name).collect();
+    let Some(mut table) = table(folder, run, &LAUNCHES, &metrics, counted())? else { return Ok(Blocks::new()) };
+    let (keys, launch, block, segment) = (keys(&table), table.int("launch"), table.int("block"), table.int("segment"));
+    let mut firsts: BTreeMap<(&Key, Option<i64>), i64> = BTreeMap::new();
+    for (row, key) in keys.iter().enumerate() {
+        let first = firsts.entry((key, segment[row])).or_insert(i64::MAX);
+        *first = (*first).min(launch[row].unwrap_or(i64::MAX));
+    }
+    let composed: Vec<bool> = keys.iter().map(|key| run.cells.get(key).is_some_and(|c| c.field("decode_method") == "composed")).collect();
+    for name in metrics {
+        for (row, value) in table.float(name).into_iter().enumerate() {
+            let (Some(value), Some(launch)) = (value, launch[row]) else { continue };
+            let first = firsts.get(&(&keys[row], segment[row])) == Some(&launch);
+            if composed[row] || (name == "load_ms" && first) {
+                continue;
+            }
+            let Some(cell) = run.cells.get_mut(&keys[row]) else { continue };
+            cell.metrics.entry(name).or_default().push(Launch { launch, block: block[row].unwrap_or(launch), value });
+        }
+    }
+    run.problems.extend(table.complaint());
+    Ok(keys.into_iter().zip(launch).zip(block).filter_map(|((key, launch), block)| Some(((key, launch?), block?))).collect())
+}
+
+/// Metrics of queries: the median of a launch's warm ones.
+fn of_queries(folder: &Path, run: &mut Run, blocks: &Blocks) -> Result<(), RunError> {
+    let metrics: Vec<&'static str> = METRICS.iter().filter(|metric| metric.per_query).map(|metric| metric.name).collect();
+    let warm = counted().and(col("query_kind").eq(lit("warm_query")));
+    let Some(mut table) = table(folder, run, &SAMPLES, &metrics, warm)? else { return Ok(()) };
+    let (keys, launch) = (keys(&table), table.int("launch"));
+    for name in metrics {
+        let mut queries: BTreeMap<(&Key, i64), Vec<f64>> = BTreeMap::new();
+        for (row, value) in table.float(name).into_iter().enumerate() {
+            let (Some(value), Some(launch)) = (value, launch[row]) else { continue };
+            queries.entry((&keys[row], launch)).or_default().push(value);
+        }
+        for ((key, launch), values) in queries {
+            let (Some(value), Some(cell)) = (stats::median(&values), run.cells.get_mut(key)) else { continue };
+            let block = blocks.get(&(key.clone(), launch)).copied().unwrap_or(launch);
+            cell.metrics.entry(name).or_default().push(Launch { launch, block, value });
+        }
+    }
+    run.problems.extend(table.complaint());
+    Ok(())
+}
+
+fn table(folder: &Path, run: &mut Run, table: &'static Table, metrics: &[&str], filter: Expr) -> Result<Option<Loaded>, RunError> {
+    let wanted: Vec<&str> = ["device", "cell", "launch", "block", "segment"].into_iter().chain(metrics.iter().copied()).collect();
+    let found = read(folder, table, &wanted, Some(filter))?;
+    if found.is_none() {
+        run.problems.push(format!("{} is missing: its metrics can't be compared", table.file));
+    }
+    Ok(found)
+}
+
+fn keys(table: &Loaded) -> Vec<Key> {
+    let (devices, cells) = (table.text("device"), table.text("cell"));
+    let word = |value: Option<String>| value.unwrap_or_default();
+    devices.into_iter().zip(cells).map(|(device, cell)| Key { device: word(device), cell: word(cell) }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The launches of the committed example give what its `cells.csv` says: the medians there are made by another path (`results::summary`).
+    #[test]
+    fn medians_over_launches_are_those_of_cells_csv() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("results/example-pc");
+        let run = load(&folder).expect("the example");
+        assert_eq!((run.scenario.as_str(), run.problems.len()), ("pc", 0), "{:?}", run.problems);
+        let names: Vec<&str> = ["device", "cell", "ttft_ms", "decode_tok_s", "load_ms", "peak_mem_mb", "cpu_s"].to_vec();
+        let mut table = read(&folder, &CELLS, &names, None).expect("a table").expect("cells.csv");
+        let keys = keys(&table);
+        let mut compared = 0;
+        for name in &names[2..] {
+            for (row, median) in table.float(name).into_iter().enumerate() {
+                let found = stats::median(&run.cells[&keys[row]].values(name));
+                assert_eq!(found.is_some(), median.is_some(), "{name} of {:?}", keys[row]);
+                let Some((found, median)) = found.zip(median) else { continue };
+                // Both tables hold three decimals.
+                assert!((found - median).abs() <= 1e-3, "{name} of {:?}: {found} is not {median}", keys[row]);
+                compared += 1;
+            }
+        }
+        assert!(compared > 40, "{compared}");
+    }
+}
