@@ -18,6 +18,7 @@ mod stability;
 mod stopping;
 mod student;
 mod summary;
+mod tail;
 
 #[cfg(test)]
 mod reference;
@@ -31,3 +32,4 @@ pub use stability::{STABLE_SPREAD, Stability, stability};
 pub use stopping::{checkpoints, reached};
 pub use student::student_95;
 pub use summary::{DEFAULT_SEED, N_SMALL, Summary};
+pub use tail::{Tail, tail};
