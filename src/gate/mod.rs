@@ -1,4 +1,5 @@
 //! Judging runs: one against another, one night against those before, one against what the product needs.
 
 pub mod run;
+pub mod unlike;
 pub mod verdict;
