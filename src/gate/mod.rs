@@ -2,3 +2,5 @@
 
 pub mod history;
 pub mod run;
+pub mod unlike;
+pub mod verdict;
