@@ -70,6 +70,9 @@ impl Row {
         for (end, value) in [("", s.median), ("_mad", s.mad)].into_iter().chain(ends.into_iter().filter(|_| s.n > 1)) {
             self.0.insert(format!("{metric}{end}"), significant(value));
         }
+        if let Some(centre) = s.centre {
+            self.0.insert(format!("{metric}_centre"), significant(centre));
+        }
         self.0.insert(format!("{metric}_n"), s.n.to_string());
         self
     }
