@@ -1,5 +1,6 @@
 //! Judging runs: one against another, one night against those before, one against what the product needs.
 
 pub mod nights;
+pub mod require;
 pub mod run;
 pub mod verdict;
