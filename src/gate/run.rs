@@ -7,6 +7,7 @@ use std::{
 };
 
 use polars::prelude::{Expr, col, lit};
+use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -58,7 +59,7 @@ pub struct Run {
 }
 
 /// What is compared with the same of another run.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Key {
     /// Name of the device.
     pub device: String,
@@ -73,7 +74,13 @@ pub struct Cell {
     pub fields: BTreeMap<&'static str, String>,
     /// By metric of [`METRICS`], in the order of the launches. A metric without values is not in it.
     pub metrics: BTreeMap<&'static str, Vec<Launch>>,
+    /// By column of [`STATE`], what the launches that count say; empty values are not in it.
+    pub state: BTreeMap<&'static str, Vec<String>>,
 }
+
+/// Columns of `launches.csv` that tell in what state a launch was made.
+pub const STATE: [&str; 8] =
+    ["load_state", "start_skin_c", "start_npu_c", "start_cpu_c", "start_battery_c", "start_battery_pct", "start_charging", "start_screen"];
 
 /// What one launch gives for a metric: the median of its warm queries, or its own figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -143,7 +150,8 @@ fn counted() -> Expr {
 /// Metrics of whole launches. The first launch of a segment pays for staging and page cache: its load is none of `load_ms`.
 fn of_launches(folder: &Path, run: &mut Run) -> Result<Blocks, RunError> {
     let metrics: Vec<&'static str> = METRICS.iter().filter(|metric| !metric.per_query).map(|metric| metric.name).collect();
-    let Some(mut table) = table(folder, run, &LAUNCHES, &metrics, counted())? else { return Ok(Blocks::new()) };
+    let wanted: Vec<&str> = metrics.iter().copied().chain(STATE).collect();
+    let Some(mut table) = table(folder, run, &LAUNCHES, &wanted, counted())? else { return Ok(Blocks::new()) };
     let (keys, launch, block, segment) = (keys(&table), table.int("launch"), table.int("block"), table.int("segment"));
     let mut firsts: BTreeMap<(&Key, Option<i64>), i64> = BTreeMap::new();
     for (row, key) in keys.iter().enumerate() {
@@ -160,6 +168,13 @@ fn of_launches(folder: &Path, run: &mut Run) -> Result<Blocks, RunError> {
             }
             let Some(cell) = run.cells.get_mut(&keys[row]) else { continue };
             cell.metrics.entry(name).or_default().push(Launch { launch, block: block[row].unwrap_or(launch), value });
+        }
+    }
+    for name in STATE {
+        for (key, value) in keys.iter().zip(table.text(name)) {
+            if let (Some(cell), Some(value)) = (run.cells.get_mut(key), value) {
+                cell.state.entry(name).or_default().push(value);
+            }
         }
     }
     run.problems.extend(table.complaint());
