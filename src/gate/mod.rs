@@ -1,5 +1,6 @@
 //! Judging runs: one against another, one night against those before, one against what the product needs.
 
+pub mod compare;
 pub mod run;
 pub mod unlike;
 pub mod verdict;
