@@ -358,6 +358,12 @@ pub const CELLS: Table = Table {
         c("check_count", Text, true, "worst of the launches"),
         c("check_tokens", Text, true, "worst of the launches"),
         c("check_unit", Text, true, "worst of the launches"),
+        c(
+            "check_prefix",
+            Text,
+            true,
+            "every prompt was prefilled whole (rule R3): contradicted when one query has its first token under 0.7 of the TTFT of the launch's first warm query, and under 0.7 of what that takes in the middle launch, in over three quarters of at least 3 launches; not-checkable with fewer of them or with one warm query a launch",
+        ),
         c("token_agreement", Float, true, "lowest of the launches"),
         c("ttft_scope", Text, true, "ids or text"),
         c(

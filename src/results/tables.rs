@@ -19,6 +19,7 @@ use super::{
     npu::Npu,
     portable::Portable,
     power::RunPower,
+    prefix,
     schema::{self, FORMAT_VERSION, METRIC_ENDS, METRICS, Table},
     soak,
     start::Start,
@@ -167,7 +168,8 @@ pub fn write(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
 }
 
 fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, Vec<(String, Status)>), FolderError> {
-    let recorded = launches::read(run, &manifest.device.name)?;
+    let mut recorded = launches::read(run, &manifest.device.name)?;
+    let prefixes = prefix::check(&mut recorded, plan);
     let power = RunPower::read(run, plan, &manifest.device.name, &recorded);
     let context = Context { plan, manifest, power: &power };
     let npu = Npu::of(plan, manifest, &recorded);
@@ -217,6 +219,7 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     let ranks = soak::ranks(plan, manifest, &recorded);
     for cell in &plan.cells {
         let (mut row, status) = summary::row(cell, plan, manifest, &recorded, (&metrics, &power));
+        row.maybe("check_prefix", prefixes.get(&cell.id));
         if status == Status::Ok {
             npu.cell(&cell.id, &recorded, &mut row);
         }
