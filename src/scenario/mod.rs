@@ -41,7 +41,7 @@ pub use estimate::{Assumptions, Estimate, bits, estimate, parameters};
 pub use filter::{Filter, FilterError};
 pub use key::{Key, Selector};
 pub use load::{check_text, load};
-pub use order::{Scheduled, schedule};
+pub use order::{Scheduled, schedule, turns};
 pub use plan::{FORMAT_VERSION, Plan, PlanError, PlannedCell};
 pub use power::{MeterSource, Power, PowerMethod};
 pub use problem::{Problem, Problems, Severity};
