@@ -4,6 +4,6 @@ mod scan;
 mod series;
 mod table;
 
-pub use scan::{LeftOut, Run, Scan, ScanError, scan};
+pub use scan::{LeftOut, Run, Scan, ScanError, look, scan};
 pub use series::{Key, Point, Series, Wanted, collect};
 pub use table::{Figure, Gap};
