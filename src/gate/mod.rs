@@ -2,6 +2,8 @@
 
 pub mod history;
 pub mod nights;
+pub mod require;
+pub mod compare;
 pub mod run;
 pub mod unlike;
 pub mod verdict;
