@@ -66,7 +66,7 @@ pub fn collect(scan: &mut Scan, wanted: Wanted<'_>) -> (Vec<Vec<Series>>, Vec<St
     }
     let mut lines: Vec<BTreeMap<Key, Vec<Point>>> = vec![BTreeMap::new(); wanted.metrics.len()];
     let (mut kept, mut remarks): (Vec<Run>, Vec<String>) = (Vec::new(), Vec::new());
-    let mut without = vec![0; wanted.metrics.len()];
+    let mut without = vec![(0, 0); wanted.metrics.len()];
     for run in scan.runs.drain(..) {
         let found = match table::read(&run.folder, wanted.metrics) {
             Ok(found) => found,
@@ -75,7 +75,11 @@ pub fn collect(scan: &mut Scan, wanted: Wanted<'_>) -> (Vec<Vec<Series>>, Vec<St
                 continue;
             }
         };
-        found.without.iter().for_each(|place| without[*place] += 1);
+        for (place, counts) in without.iter_mut().enumerate() {
+            let median = |row: &table::Row| matches!(row.metrics[place].figure, Figure::Value { median: true, .. });
+            counts.0 += usize::from(found.without.contains(&place));
+            counts.1 += usize::from(found.rows.iter().any(median));
+        }
         remarks.extend(odd(&run, &found));
         for row in found.rows.into_iter().filter(|row| row.cell.contains(wanted.cell)) {
             for (lines, had) in lines.iter_mut().zip(row.metrics) {
@@ -89,8 +93,16 @@ pub fn collect(scan: &mut Scan, wanted: Wanted<'_>) -> (Vec<Vec<Series>>, Vec<St
         }
         kept.push(run);
     }
-    for (metric, without) in wanted.metrics.iter().zip(without).filter(|(_, without)| *without > 0) {
-        remarks.push(format!("{without} of {} runs have no column {}: they count as without a figure", kept.len(), metric.name));
+    for (Metric { name, .. }, (without, medians)) in wanted.metrics.iter().zip(without) {
+        if without > 0 {
+            remarks.push(format!("{without} of {} runs have no column {name}: they count as without a figure", kept.len()));
+        }
+        if medians > 0 {
+            remarks.push(format!(
+                "{medians} of {} runs have no {name}_centre (an older bench): the medians of their cells stand for it",
+                kept.len()
+            ));
+        }
     }
     scan.left_out.sort_by(|a, b| a.name.cmp(&b.name));
     scan.runs = kept;
