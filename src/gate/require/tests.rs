@@ -21,6 +21,7 @@ fn cell(fields: &[(&'static str, &str)], metrics: &[(&'static str, &[f64])]) -> 
     Cell {
         fields: own.iter().chain(fields).map(|(name, value)| (*name, (*value).to_owned())).collect(),
         metrics: metrics.iter().map(|(name, all)| (*name, values(all))).collect(),
+        ..Cell::default()
     }
 }
 
