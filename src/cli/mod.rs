@@ -2,6 +2,7 @@
 
 mod adb;
 mod check;
+mod compare;
 mod completions;
 mod console;
 mod devices;
@@ -47,6 +48,8 @@ enum Verb {
     Runtimes(runtimes::Args),
     /// Makes the page of one or more runs
     Report(report::Args),
+    /// Sets one run against another
+    Compare(compare::Args),
     /// Reads the output of a framework's own tool
     Parse(parse::Args),
     /// Prints the JSON schema of scenario files
@@ -77,6 +80,7 @@ pub fn main() -> ExitCode {
         Verb::Import(args) => import::main(&args),
         Verb::Runtimes(args) => runtimes::main(args),
         Verb::Report(args) => report::main(&args),
+        Verb::Compare(args) => compare::main(&args),
         Verb::Parse(args) => parse::main(&args),
         Verb::Schema => schema::main(),
         Verb::Completions(args) => completions::main(&args),
