@@ -20,6 +20,7 @@ mod stability;
 mod stopping;
 mod student;
 mod summary;
+mod tail;
 
 #[cfg(test)]
 mod reference;
@@ -35,3 +36,4 @@ pub use stability::{STABLE_SPREAD, Stability, stability};
 pub use stopping::{checkpoints, reached};
 pub use student::{beyond, student, student_95};
 pub use summary::{DEFAULT_SEED, N_SMALL, Summary};
+pub use tail::{Tail, tail};

@@ -80,7 +80,8 @@ fn aligned(rows: &[[String; 7]]) -> Vec<String> {
     let widths: Vec<usize> = (0..7).map(width).collect();
     let line = |cells: &[String; 7]| {
         let parts = cells.iter().zip(&widths).enumerate();
-        let padded = parts.map(|(at, (cell, width))| if at == 0 || at == 6 { format!("{cell:<width$}") } else { format!("{cell:>width$}") });
+        let padded =
+            parts.map(|(at, (cell, width))| if at == 0 || at == 6 { format!("{cell:<width$}") } else { format!("{cell:>width$}") });
         padded.collect::<Vec<_>>().join("  ")
     };
     rows.iter().map(line).collect()
