@@ -45,3 +45,68 @@ fn two_launches_are_too_few_to_call_a_prefix_reused() {
     let manifest = fs::read_to_string(only_run(&dir.path().join("results")).join("manifest.json")).unwrap();
     assert!(manifest.contains("three launches can tell"), "{manifest}");
 }
+
+/// A folder on the disk of the build: `/tmp` may be memory, of which nothing can be dropped.
+fn on_disk() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+/// `[measure]` with a model of 4 MB; the rows of `cells.csv` and `launches.csv`.
+fn loaded(dir: &Path, load: &str) -> (Row, Vec<Row>) {
+    let path = Scenario { model_bytes: 4_000_000, ..Scenario::default() }.write(dir);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(
+        &path,
+        text.replace("[measure]\n", &format!("[measure]\nload = \"{load}\"\n"))
+            .replace("min = 1, max = 1 }\ntimeout", "min = 3 }\ntimeout"),
+    )
+    .unwrap();
+    run(bench(dir).arg("run").arg(&path)).expect(0);
+    let run = only_run(&dir.join("results"));
+    (table(&run, "cells.csv").remove(0), table(&run, "launches.csv"))
+}
+
+#[test]
+fn a_cold_load_is_cold_and_never_in_one_figure_with_warm_ones() {
+    let dir = on_disk();
+    let (cell, launches) = loaded(dir.path(), "cold");
+    assert_eq!(launches.len(), 3);
+    for launch in &launches {
+        assert_eq!((launch["load_state"].as_str(), number(launch, "load_ms"), number(launch, "load_cold_ms")), ("cold", None, Some(0.7)));
+        assert!(number(launch, "resident_share").unwrap() < 0.02);
+        assert!(number(launch, "uptime_s").unwrap() > 0.0 && launch["boot_session"].is_empty(), "no NPU here");
+    }
+    // The first launch is kept apart: 2 of 3.
+    assert_eq!((number(&cell, "load_cold_ms"), number(&cell, "load_cold_ms_n"), number(&cell, "load_ms")), (Some(0.7), Some(2.0), None));
+    assert!(cell["absent"].contains("load_ms=every load was a cold one"), "{}", cell["absent"]);
+
+    for load in ["warm", "any"] {
+        let dir = on_disk();
+        let (cell, launches) = loaded(dir.path(), load);
+        // The files were just written: a first load after a push is no cold one.
+        let states: Vec<_> =
+            launches.iter().map(|l| (l["load_state"].as_str(), number(l, "resident_share"), number(l, "load_cold_ms"))).collect();
+        assert_eq!(states, [("warm", Some(1.0), None); 3], "{load}");
+        assert_eq!((number(&cell, "load_ms_n"), cell["load_state"].as_str(), number(&cell, "load_cold_ms")), (Some(2.0), "warm", None));
+    }
+}
+
+#[test]
+fn a_load_that_can_not_be_made_cold_is_a_warm_one_with_the_reason() {
+    // Memory: the kernel drops nothing of it.
+    let Ok(dir) = tempfile::tempdir_in("/dev/shm") else { return };
+    let (cell, launches) = loaded(dir.path(), "cold");
+    assert!(launches.iter().all(|l| l["load_state"] == "warm" && number(l, "resident_share") == Some(1.0)), "{launches:?}");
+    assert!(
+        launches[0]["warnings"].contains("a cold load was asked for and this is a warm one: 100 % of the model's files stayed"),
+        "{launches:?}"
+    );
+    assert_eq!((number(&cell, "load_cold_ms"), number(&cell, "load_ms_n")), (None, Some(2.0)));
+}
+
+#[test]
+fn a_model_without_files_has_no_load_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let cells = measured(dir.path(), &["ok"], "repetitions = { min = 2 }\nload = \"cold\"", 0);
+    assert_eq!((cells[0]["load_state"].as_str(), number(&cells[0], "load_ms")), ("unknown", Some(0.7)));
+}

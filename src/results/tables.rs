@@ -13,6 +13,7 @@ use std::{
 use bench_backend_api::{DeviceClass, Layer, Pass, Query};
 
 use super::{
+    boot,
     folder::FolderError,
     launches::{self, Record, Recorded},
     manifest::Manifest,
@@ -182,13 +183,15 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     let mut happened = Writer::new(run, &schema::SOAK_EVENTS)?;
     let mut windows = Writer::new(run, &schema::TELEMETRY_WINDOWS)?;
     // By cell, pass and launch: the same order whatever order they ran in, so that two runs can be compared line by line.
-    let mut ordered: Vec<&(PathBuf, Record)> = recorded.launches.iter().collect();
-    ordered.sort_by_key(|(_, r)| (context.place(&r.cell), r.pass, r.launch));
+    let sessions = boot::sessions(&recorded, plan, manifest);
+    let mut ordered: Vec<_> = recorded.launches.iter().zip(sessions).collect();
+    ordered.sort_by_key(|((_, r), _)| (context.place(&r.cell), r.pass, r.launch));
     let mut metrics: Measured = BTreeMap::new();
-    for (dir, record) in ordered {
+    for ((dir, record), session) in ordered {
         let trace = context.telemetry(record, dir, &mut telemetry)?;
         let m = launch_metrics(&record.timed(), record.steps.iter().filter_map(|s| s.done.as_ref()), &trace, plan.measure.warmup);
         let mut launch = context.launch(record, &m);
+        launch.maybe("boot_session", session).number("uptime_s", boot::uptime_s(record));
         npu.launch(record, &mut launch);
         launch_table.row(&launch)?;
         metrics.insert((record.cell.clone(), record.pass, record.launch), m);
@@ -323,7 +326,8 @@ impl Context<'_> {
         row.set("segment", record.segment).set("status", record.status.as_str());
         row.maybe("failure_kind", record.failure.as_ref().map(|f| f.kind)).maybe("reason", record.failure.as_ref().map(|f| &f.message));
         let done = || record.steps.iter().filter_map(|s| s.done.as_ref());
-        row.number("load_ms", m.load_ms).set("load_state", "unknown").number("peak_mem_mb", m.memory.peak_mb);
+        row.number("load_ms", m.load_ms).number("load_cold_ms", m.load_cold_ms).set("load_state", m.load_state.as_str());
+        row.number("resident_share", m.resident_share).number("peak_mem_mb", m.memory.peak_mb);
         row.maybe("peak_mem_method", m.memory.method.as_ref()).number("vm_hwm_mb", m.vm_hwm_mb).number("cpu_s", m.cpu_s);
         for name in MEMORY_FIGURES {
             row.number(name, m.memory.get(name));

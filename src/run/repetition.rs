@@ -43,7 +43,7 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{Order, Profile};
+    use crate::scenario::{Load, Order, Profile};
 
     fn measure(min: u32, max: u32, until_ci: Option<f64>) -> Measure {
         Measure {
@@ -55,6 +55,7 @@ mod tests {
             order: Order::Interleaved,
             timeout_ms: 1,
             budget_ms: None,
+            load: Load::Any,
             profile: Profile::Off,
         }
     }

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bench_agent::spec::Trip;
+use bench_agent::spec::{Make, Trip};
 use bench_backend_api::{Availability, Backend, DeviceClass, Expected, Installed, Launch, Pass, Unit};
 use thiserror::Error;
 
@@ -527,6 +527,7 @@ impl<D: Device> Session<'_, D> {
             segment: self.segment,
             timeout,
             rate_hz: setup.plan.telemetry_rate_hz,
+            load: if pass == Pass::Measure { setup.plan.measure.load.make() } else { Make::Asis },
             cable,
             start,
             task_profile: pins::task_profile(&setup.plan.pins),

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use bench_agent::spec::Make;
 use bench_backend_api::{Axis, Model, Quant, Recipe};
 use serde::{Deserialize, Serialize};
 
@@ -160,6 +161,30 @@ pub enum Profile {
     Layers,
 }
 
+/// What is done to the page cache before each launch (rule R8).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Load {
+    /// Nothing.
+    #[default]
+    Any,
+    /// The model's files are dropped from it.
+    Cold,
+    /// They are read.
+    Warm,
+}
+
+impl Load {
+    /// The word that the agent knows.
+    pub const fn make(self) -> Make {
+        match self {
+            Self::Any => Make::Asis,
+            Self::Cold => Make::Cold,
+            Self::Warm => Make::Warm,
+        }
+    }
+}
+
 /// How often and in which order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measure {
@@ -179,6 +204,9 @@ pub struct Measure {
     pub timeout_ms: u64,
     /// Time after which no new block begins, in ms.
     pub budget_ms: Option<u64>,
+    /// What is done to the page cache before each launch.
+    #[serde(default)]
+    pub load: Load,
     /// Profiling pass.
     pub profile: Profile,
 }

@@ -265,6 +265,8 @@ pub struct Measure {
     pub timeout: Option<At<String>>,
     /// Time after which no new block of launches begins, for instance `2h`.
     pub budget: Option<At<String>>,
+    /// What is done to the page cache before each launch: nothing, or the model's files are dropped from it or read into it (default `any`).
+    pub load: Option<Load>,
     /// Profiling pass after the measurement (default `off`).
     pub profile: Option<Profile>,
 }
@@ -304,6 +306,19 @@ pub enum Order {
     Interleaved,
     /// All launches of a cell before the next cell.
     Sequential,
+}
+
+/// What is done to the page cache before each launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum Load {
+    /// Nothing: a load is what it happens to be, and marked as that.
+    Any,
+    /// The model's files are dropped from the page cache, as far as the kernel does it.
+    Cold,
+    /// The model's files are read.
+    Warm,
 }
 
 /// Profiling pass.

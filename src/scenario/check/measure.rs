@@ -6,7 +6,7 @@ use bench_backend_api::Quant;
 
 use super::{
     super::{
-        checked::{Measure, ModelSpec, Order, Profile, Reference, Verify},
+        checked::{Load, Measure, ModelSpec, Order, Profile, Reference, Verify},
         suggest::{self, show},
         value::At,
         wire,
@@ -41,6 +41,11 @@ impl Context<'_> {
             },
             timeout_ms: timeout.as_millis() as u64,
             budget_ms: budget.map(|b| b.as_millis() as u64),
+            load: match wire.load {
+                Some(wire::Load::Cold) => Load::Cold,
+                Some(wire::Load::Warm) => Load::Warm,
+                Some(wire::Load::Any) | None => Load::Any,
+            },
             profile: match wire.profile {
                 Some(wire::Profile::Layers) => Profile::Layers,
                 Some(wire::Profile::Off) | None => Profile::Off,
