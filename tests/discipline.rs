@@ -110,3 +110,42 @@ fn a_model_without_files_has_no_load_state() {
     let cells = measured(dir.path(), &["ok"], "repetitions = { min = 2 }\nload = \"cold\"", 0);
     assert_eq!((cells[0]["load_state"].as_str(), number(&cells[0], "load_ms")), ("unknown", Some(0.7)));
 }
+
+#[test]
+fn queries_are_discarded_until_they_are_alike() {
+    let dir = tempfile::tempdir().unwrap();
+    let measure = "queries = 2\nwarmup = { min = 1, max = 4 }\nrepetitions = { min = 2 }";
+    let cells = measured(dir.path(), &["ok", "warming", "never-warm"], measure, 0);
+    let launches = table(&only_run(&dir.path().join("results")), "launches.csv");
+    let samples = table(&only_run(&dir.path().join("results")), "samples.csv");
+    // TTFT of `warming`: 20, 15, 10, 5, 5, 5 ms; of `never-warm`: 105 ms and 5 ms less each time, which is at no place within 5 %.
+    for (variant, discarded, warmed_up, ttft, not) in
+        [("ok", "1", "1", 5.0, "0"), ("warming", "3", "1", 5.0, "0"), ("never-warm", "4", "0", 82.5, "2")]
+    {
+        let cell = of(&cells, variant);
+        assert_eq!((number(cell, "ttft_ms"), cell["not_warmed_up"].as_str()), (Some(ttft), not), "{variant}");
+        for launch in launches.iter().filter(|l| l["cell"] == cell["cell"]) {
+            assert_eq!([&launch["discarded_queries"], &launch["warmed_up"]], [discarded, warmed_up], "{variant}");
+        }
+        let first: Vec<bool> =
+            samples.iter().filter(|s| s["cell"] == cell["cell"] && s["launch"] == "0").map(|s| s["query_kind"] == "first_query").collect();
+        assert_eq!(first, (0..6).map(|n| n < discarded.parse().unwrap()).collect::<Vec<_>>(), "{variant}");
+    }
+    assert_eq!(number(of(&cells, "warming"), "first_query_ttft_ms"), Some(20.0));
+}
+
+#[test]
+fn time_in_launches_ends_a_cell_after_the_fewest() {
+    let dir = tempfile::tempdir().unwrap();
+    // A launch sleeps a second in each of its 3 queries: two of them are over 5 s.
+    let path = Scenario {
+        command: vec!["python3".into(), support::runner().display().to_string(), "--pace".into(), "1000".into()],
+        ..Scenario::default()
+    };
+    let path = path.write(dir.path());
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("{ min = 1, max = 1 }\ntimeout", "{ min = 1, max = 9, max-time = \"5s\" }\ntimeout")).unwrap();
+    run(bench(dir.path()).arg("run").arg(&path)).expect(0);
+    let cells = table(&only_run(&dir.path().join("results")), "cells.csv");
+    assert_eq!([&cells[0]["stop"], &cells[0]["launches"]], ["max-time", "2"]);
+}

@@ -69,7 +69,7 @@ pub const SAMPLES: Table = Table {
             "query_kind",
             Text,
             false,
-            "first_query (discarded from the metrics) or warm_query; a composed row is a warm_query: its graphs are loaded, and the first of its executions is in their average",
+            "first_query (one of those that the launch discards, see discarded_queries in launches.csv) or warm_query; a composed row is a warm_query: its graphs are loaded, and the first of its executions is in their average",
         ),
         c("segment", Int, false, "0, plus one for every --resume"),
         c("status", Text, false, "ok, failed or unverified, as the launch"),
@@ -229,6 +229,13 @@ pub const LAUNCHES: Table = Table {
         c("charge_state", Text, true, "the battery's states in the window, in order, joined by `>`"),
         c("adb_round_trips", Int, true, "requests made to the device over ADB, staging and fetching included; empty on this machine"),
         c("wall_ms", Float, true, "from spawn to reaping, as the agent saw it; empty without its evidence"),
+        c("discarded_queries", Int, true, "queries at its start that feed no metric: `first_query` in samples.csv"),
+        c(
+            "warmed_up",
+            Int,
+            true,
+            "1: its first measured query took as long as those after it, in TTFT and time per token (within 5 % of their median, or between the second lowest and the second highest of 4 or more of them); 0: not even after the most that may be discarded; empty with a fixed number (`warmup` of [measure])",
+        ),
         c(
             "idle_ms",
             Float,
@@ -358,7 +365,12 @@ pub const CELLS: Table = Table {
         c("reason", Text, true, "why it is not ok"),
         c("launches", Int, false, "launches that count"),
         c("launches_failed", Int, false, "launches that failed or were contradicted"),
-        c("stop", Text, true, "what ended the repetitions: until-ci, max, budget (counted anew in every segment), failed, interrupted"),
+        c(
+            "stop",
+            Text,
+            true,
+            "what ended the repetitions: until-ci, max, max-time, budget (counted anew in every segment), failed, interrupted",
+        ),
         c(
             "n_small",
             Int,
@@ -490,6 +502,12 @@ pub const CELLS: Table = Table {
             "of load_ms: warm; unknown, where nobody could look into the page cache; mixed, where some launches are the one and some the other. Cold ones are load_cold_ms",
         ),
         c("launch_context", Text, true, "shell or app"),
+        c(
+            "not_warmed_up",
+            Int,
+            true,
+            "launches that count and were still warming up after the most queries that may be discarded (`warmed_up` 0 in launches.csv); empty with a fixed number",
+        ),
         c(
             "unsettled",
             Int,

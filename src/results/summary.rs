@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     analysis::power::{BaselineState, LaunchPower},
-    run::{LoadState, QueryMetrics, RUNTIME_REPORTED, events::Status, is_composed, launch_figures, query_metrics, scope, worst},
+    run::{LoadState, QueryMetrics, RUNTIME_REPORTED, events::Status, is_composed, launch_figures, query_metrics, scope, warmup, worst},
     scenario::{Plan, PlannedCell},
     stats::{self, Summary},
 };
@@ -104,6 +104,8 @@ pub fn row(
 fn surroundings(row: &mut Row, plan: &Plan, good: &[&Record]) {
     let unsettled = good.iter().filter(|r| r.start.settle == Settled::Marked).count();
     row.maybe("unsettled", plan.settle.as_ref().map(|_| unsettled));
+    let stable = good.iter().filter_map(|r| warmup(&plan.measure, r.pass, &r.parsed).stable).collect::<Vec<_>>();
+    row.maybe("not_warmed_up", (!stable.is_empty()).then(|| stable.iter().filter(|stable| !**stable).count()));
     let around = &plan.environment;
     row.number("ambient_c", around.ambient_c).maybe("supply", around.supply.as_ref()).maybe("case", around.case.as_ref());
 }
@@ -179,8 +181,9 @@ fn pick(metric: &str) -> Option<Pick> {
 }
 
 fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, (measured, power): (&Measured, &RunPower)) {
-    let (warmup, workload) = (plan.measure.warmup, planned.cell.workload);
-    let figures: Vec<QueryMetrics> = good.iter().map(|r| launch_figures(&r.parsed, workload, warmup)).collect();
+    let workload = planned.cell.workload;
+    let figures: Vec<QueryMetrics> =
+        good.iter().map(|r| launch_figures(&r.parsed, workload, warmup(&plan.measure, r.pass, &r.parsed).discarded)).collect();
     let composed = figures.iter().any(|f| f.composed.is_some());
     // The first launch after staging pays page cache and graph set-up: its load is kept apart (design 2b.8). Every segment begins
     // with one, maybe after a reboot.

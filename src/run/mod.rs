@@ -19,6 +19,7 @@ mod repetition;
 mod session;
 mod settle;
 mod soak;
+mod warmup;
 
 pub use artifacts::needs_recipes;
 pub use evaluate::{LaunchMetrics, QueryMetrics, RUNTIME_REPORTED, is_composed, launch_figures, launch_metrics, query_metrics, scope};
@@ -27,3 +28,4 @@ pub use loading::{LoadState, load_state};
 pub use memory::{FIGURES as MEMORY_FIGURES, Trace};
 pub use power::absence;
 pub use session::{Outcome, RunError, Setup, run};
+pub use warmup::warmup;

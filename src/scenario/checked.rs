@@ -190,14 +190,20 @@ impl Load {
 pub struct Measure {
     /// Measured queries in a launch.
     pub queries: u32,
-    /// Discarded queries at the start of a launch.
+    /// Fewest discarded queries at the start of a launch.
     pub warmup: u32,
+    /// Most discarded queries; 0 in plans of older versions, which discard a fixed number.
+    #[serde(default)]
+    pub warmup_max: u32,
     /// Fewest launches of a cell.
     pub repetitions_min: u32,
     /// Most launches of a cell.
     pub repetitions_max: u32,
     /// Half-width of the confidence interval over the median at which a cell has enough launches (0.02 = 2 %).
     pub until_ci: Option<f64>,
+    /// Time in launches of a cell after which it gets no more than the fewest, in ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_time_ms: Option<u64>,
     /// Order of the launches.
     pub order: Order,
     /// Longest time of one launch, in ms.
@@ -209,6 +215,18 @@ pub struct Measure {
     pub load: Load,
     /// Profiling pass.
     pub profile: Profile,
+}
+
+impl Measure {
+    /// Most discarded queries at the start of a launch.
+    pub const fn warmup_most(&self) -> u32 {
+        if self.warmup_max > self.warmup { self.warmup_max } else { self.warmup }
+    }
+
+    /// Queries that a launch is asked for.
+    pub const fn asked_queries(&self) -> u32 {
+        self.warmup_most() + self.queries
+    }
 }
 
 /// What generated tokens are compared with.

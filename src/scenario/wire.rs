@@ -278,7 +278,7 @@ pub struct Warmup {
     /// Fewest discarded queries.
     #[schemars(required, range(min = 1, max = 1000))]
     pub min: Option<At<u32>>,
-    /// Most discarded queries; has to equal `min` in this version.
+    /// Most discarded queries (default: `min`). Above `min`, each launch discards until a query takes as long as those after it; all of them are asked for in any case.
     #[schemars(range(min = 1, max = 1000))]
     pub max: Option<At<u32>>,
 }
@@ -293,6 +293,8 @@ pub struct Repetitions {
     /// Most launches of a cell (default: `min`).
     #[schemars(range(min = 1, max = 100_000))]
     pub max: Option<At<u32>>,
+    /// Time in launches of a cell after which it gets no more than `min` of them, for instance `20m`.
+    pub max_time: Option<At<String>>,
     /// Stop once the half-width of the confidence interval is under this share of the median, for instance `2%`.
     pub until_ci: Option<At<String>>,
 }
