@@ -35,7 +35,9 @@ mod tests;
 
 use crate::device::soc;
 
-pub use checked::{ArtifactSource, ArtifactSpec, DeviceChoice, Matrix, Measure, ModelSpec, Order, Profile, Reference, Scenario, Verify};
+pub use checked::{
+    ArtifactSource, ArtifactSpec, DeviceChoice, Load, Matrix, Measure, ModelSpec, Order, Profile, Reference, Scenario, Verify,
+};
 pub use command::Command;
 pub use estimate::{Assumptions, Estimate, bits, estimate, parameters};
 pub use filter::{Filter, FilterError};

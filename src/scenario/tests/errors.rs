@@ -117,10 +117,7 @@ fn quantities() {
             measure("repetitions = { min = 5, max = 9, until-ci = \"0%\" }"),
             "14:46 `0%` is not a percentage / write for instance \"2%\"; it lies between 0% and 100%",
         ),
-        (
-            measure("warmup = { min = 1, max = 5 }"),
-            "14:27 warm-up until stable is not carried out by this version: it comes later / set `max = 1`, the same as `min`",
-        ),
+        (measure("warmup = { min = 6, max = 5 }"), "14:27 `max` (5) is below `min` (6) / -"),
         (measure("timeout = \"0s\""), "14:11 `timeout` is shorter than a second / nothing could be measured in it"),
         (measure("budget = \"99999h\""), "14:10 `budget` is longer than 30 days / -"),
         (measure("queries = 0"), "14:11 `queries` must be at least 1 / Measured queries in each launch (default 3)."),
