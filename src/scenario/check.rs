@@ -20,7 +20,7 @@ use bench_backend_api::{Axis, AxisFit, Backend, Unit};
 use sha2::{Digest, Sha256};
 
 use super::{
-    checked::{Matrix, Scenario},
+    checked::{Matrix, Roots, Scenario},
     command::Command,
     problem::{Collector, Problems},
     suggest::{self, show},
@@ -84,6 +84,7 @@ pub fn check(
     let pins = cx.pins(file.pin.unwrap_or_default(), device.local);
     let soak = cx.soak(file.soak, telemetry_rate_hz > 0.0);
     let power = cx.power(file.power, device.local, telemetry_rate_hz > 0.0);
+    let runtimes = cx.runtimes(file.runtimes.as_ref());
     let (matrix, written) = matrix.unzip();
     let scenario = Scenario {
         name: file.name.map(|n| n.value).unwrap_or_default(),
@@ -103,6 +104,8 @@ pub fn check(
         soak,
         power,
         commands: cx.commands.clone(),
+        runtimes,
+        ab: None,
         warnings: Problems::default(),
     };
     // What the combinations come to can only be said of a file that is otherwise right.
@@ -126,6 +129,18 @@ impl Context<'_> {
             let help = "use small letters, digits, `-` and `.`, a letter or digit first, 64 at most".to_owned();
             self.out.error(name.span(), format!("{} can't be the name of {of}", show(&name.value)), help);
         }
+    }
+
+    fn runtimes(&mut self, written: Option<&wire::Runtimes>) -> Roots {
+        let mut root = |path: &Option<At<String>>| {
+            let path = path.as_ref()?;
+            let full = models::normal(&self.dir.join(&path.value));
+            if !full.is_dir() {
+                self.missing(path.span(), format!("the folder {} is not there", show(&path.value)));
+            }
+            Some(full)
+        };
+        written.map_or_else(Roots::default, |w| Roots { qairt: root(&w.qairt), sets: root(&w.sets) })
     }
 
     /// Whether a backend exists that can run cells.
