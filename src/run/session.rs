@@ -265,7 +265,7 @@ impl<D: Device> Session<'_, D> {
 
     async fn end_power(&mut self) {
         if let (Some(begun), Some(power)) = (self.power.take(), &self.setup.plan.power) {
-            begun.end(power, &|event: &Event| self.recorder.say(event)).await;
+            begun.end(self.setup.device, power, self.setup.cancel.clone(), &|event: &Event| self.recorder.say(event)).await;
         }
     }
 
