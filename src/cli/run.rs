@@ -16,6 +16,11 @@ use crate::{
         adb::Adb,
         local::{LOCAL, Local, end_orphan},
     },
+    gate::{
+        nightly::{self, InputError, requirements},
+        require::{Met, overall},
+        run::load,
+    },
     results::folder::Folder,
     run::{self, Outcome, RunError},
     runtimes::{Cache, agent_for},
@@ -144,7 +149,7 @@ fn measure(args: &Args, wanted: &Wanted, old: Vec<Folder>) -> anyhow::Result<Cod
 fn worst(codes: Vec<anyhow::Result<Code>>) -> anyhow::Result<Code> {
     let rank = |result: &anyhow::Result<Code>| {
         let code = result.as_ref().map_or_else(super::exit::of, |code| *code);
-        [Code::Bug, Code::Interrupted, Code::Usage, Code::Scenario, Code::Unavailable, Code::Failed, Code::Nothing]
+        [Code::Bug, Code::Interrupted, Code::Usage, Code::Scenario, Code::Unavailable, Code::Regressed, Code::Failed, Code::Nothing]
             .iter()
             .position(|c| *c == code)
             .unwrap_or(usize::MAX)
@@ -278,5 +283,24 @@ fn finish<D: Device>(args: &Args, job: &Job<D>, console: &Console, result: Resul
         };
         return Err(Failed { code, message }.into());
     }
+    // Of an A/B run what is tried has to meet them.
+    if !job.folders().last().is_none_or(|folder| required(folder, console)) {
+        return Ok(Code::Regressed);
+    }
     Ok(if outcome.failed + outcome.unverified + outcome.soaks_failed > 0 { Code::Failed } else { Code::Done })
+}
+
+/// Says how the run meets what the scenario requires; `false` when it does not.
+fn required(folder: &Folder, console: &Console) -> bool {
+    let judged = load(&folder.path).map_err(InputError::from).and_then(|run| requirements(&folder.path, &run, &mut Vec::new()));
+    match judged {
+        Ok(judged) => {
+            judged.iter().filter(|one| one.met != Met::Passed).for_each(|one| console.line(&nightly::output::requirement(one)));
+            overall(&judged) != Met::Violated
+        }
+        Err(e) => {
+            console.line(&format!("warning: what the scenario requires could not be judged: {e}"));
+            true
+        }
+    }
 }

@@ -3,6 +3,7 @@
 pub mod ab;
 pub mod compare;
 pub mod history;
+pub mod nightly;
 pub mod nights;
 pub mod require;
 pub mod run;
