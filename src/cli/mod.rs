@@ -2,6 +2,7 @@
 
 mod adb;
 mod check;
+mod compare;
 mod completions;
 mod console;
 mod devices;
@@ -53,6 +54,8 @@ enum Verb {
     Gate(gate::Args),
     /// Shows how each cell developed over many runs, where it stepped, and what changed that night
     History(history::Args),
+    /// Sets one run against another
+    Compare(compare::Args),
     /// Reads the output of a framework's own tool
     Parse(parse::Args),
     /// Prints the JSON schema of scenario files
@@ -85,6 +88,7 @@ pub fn main() -> ExitCode {
         Verb::Report(args) => report::main(&args),
         Verb::Gate(args) => gate::main(&args),
         Verb::History(args) => history::main(&args),
+        Verb::Compare(args) => compare::main(&args),
         Verb::Parse(args) => parse::main(&args),
         Verb::Schema => schema::main(),
         Verb::Completions(args) => completions::main(&args),
