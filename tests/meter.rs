@@ -199,7 +199,8 @@ fn a_meter_that_lags() {
 
 #[test]
 fn a_meter_that_shows_no_pulse() {
-    for (mode, why) in [("slow", "meter: the start pulse"), ("steady", "meter: the start pulse is not found in it (best correlation 0.00")] {
+    for (mode, why) in [("slow", "meter: the start pulse"), ("steady", "meter: the start pulse is not found in it (best correlation 0.00")]
+    {
         let temporary = tempfile::tempdir().unwrap();
         let folder = with_program(temporary.path(), 1, mode);
         has_none(&table(&folder, "launches.csv")[0], why);

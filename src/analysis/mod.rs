@@ -3,8 +3,10 @@
 mod compose;
 mod leak;
 pub mod power;
+mod prefix;
 pub mod series;
 pub mod soak;
 
 pub use compose::{Composed, Refusal, compose};
 pub use leak::{Growth, NoGrowth, growth};
+pub use prefix::{Early, LEAST_SHARE, Prefix, prefix};

@@ -8,6 +8,7 @@ pub mod npu;
 pub mod pinned;
 pub mod portable;
 pub mod power;
+mod prefix;
 pub mod read;
 pub mod schema;
 pub mod soak;

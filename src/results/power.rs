@@ -17,7 +17,9 @@ use super::{
     launches::{Record, Recorded},
 };
 use crate::{
-    analysis::power::{self, Asked, Baseline, BaselineState, Clock, CurrentUnit, FitError, LaunchPower, Load, Meter, Method, Refusal, Telemetry},
+    analysis::power::{
+        self, Asked, Baseline, BaselineState, Clock, CurrentUnit, FitError, LaunchPower, Load, Meter, Method, Refusal, Telemetry,
+    },
     run::events::Status,
     scenario::{Plan, Power, PowerMethod},
 };

@@ -19,6 +19,7 @@ use super::{
     npu::Npu,
     portable::Portable,
     power::RunPower,
+    prefix,
     schema::{self, FORMAT_VERSION, METRIC_ENDS, METRICS, Table},
     soak,
     start::Start,
@@ -68,6 +69,9 @@ impl Row {
         let ends = [("_lo", s.lo), ("_hi", s.hi), ("_coverage", s.coverage)];
         for (end, value) in [("", s.median), ("_mad", s.mad)].into_iter().chain(ends.into_iter().filter(|_| s.n > 1)) {
             self.0.insert(format!("{metric}{end}"), significant(value));
+        }
+        if let Some(centre) = s.centre {
+            self.0.insert(format!("{metric}_centre"), significant(centre));
         }
         self.0.insert(format!("{metric}_n"), s.n.to_string());
         self
@@ -167,7 +171,8 @@ pub fn write(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
 }
 
 fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, Vec<(String, Status)>), FolderError> {
-    let recorded = launches::read(run, &manifest.device.name)?;
+    let mut recorded = launches::read(run, &manifest.device.name)?;
+    let prefixes = prefix::check(&mut recorded, plan);
     let power = RunPower::read(run, plan, &manifest.device.name, &recorded);
     let context = Context { plan, manifest, power: &power };
     let npu = Npu::of(plan, manifest, &recorded);
@@ -217,6 +222,7 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     let ranks = soak::ranks(plan, manifest, &recorded);
     for cell in &plan.cells {
         let (mut row, status) = summary::row(cell, plan, manifest, &recorded, (&metrics, &power));
+        row.maybe("check_prefix", prefixes.get(&cell.id));
         if status == Status::Ok {
             npu.cell(&cell.id, &recorded, &mut row);
         }

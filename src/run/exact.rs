@@ -12,7 +12,7 @@ use crate::random::SplitMix64;
 /// The largest vocabularies in use make files of some 30 MB.
 const MAX_BYTES: u64 = 256 << 20;
 /// Texts that are tried for one prompt, before a length counts as one that can't be met.
-const TRIES: u64 = 16;
+pub(super) const TRIES: u64 = 16;
 /// Tokens at the start of which no two prompts of a launch may agree in all: a shared beginning could be served from a KV cache (rule R3).
 const BEGINNING: usize = 8;
 /// Words that are one token with their space in most vocabularies: they fill what a cut leaves open.
@@ -227,7 +227,7 @@ impl Exact {
 }
 
 /// Whether two prompts begin alike, beyond what every prompt begins with.
-fn same_beginning(a: &[u32], b: &[u32]) -> bool {
+pub(super) fn same_beginning(a: &[u32], b: &[u32]) -> bool {
     let head = |ids: &[u32]| ids[..ids.len().min(BEGINNING)].to_vec();
     head(a) == head(b)
 }

@@ -7,7 +7,7 @@ use bench_backend_api::Geometry;
 use serde::Deserialize;
 use thiserror::Error;
 
-use super::exact::{Exact, ExactError};
+use super::exact::{Exact, ExactError, TRIES, same_beginning};
 use crate::random::SplitMix64;
 
 /// Why there are no prompts.
@@ -27,6 +27,20 @@ pub enum PromptError {
     /// The vocabulary has nothing to make a prompt of.
     #[error("the vocabulary of {0} tokens has none beside BOS, EOS and PAD")]
     NoTokens(u32),
+    /// There are not enough different prompts of this length.
+    #[error(
+        "only {found} different prompts of {tokens} tokens were found in a vocabulary of {vocab}, {queries} are needed: ask for longer ones"
+    )]
+    TooAlike {
+        /// Different ones.
+        found: usize,
+        /// Tokens asked.
+        tokens: u32,
+        /// The vocabulary.
+        vocab: u32,
+        /// Prompts asked.
+        queries: u32,
+    },
     /// Nobody tells the vocabulary.
     #[error("no `geometry` tells its `vocab`")]
     NoVocabulary,
@@ -99,7 +113,7 @@ pub fn exact(tokenizer: &Path, geometry: Option<&Geometry>, seed: u64, tokens: u
 /// Prompts of seeded random tokens: for models whose tokenizer nobody names, and programs of the user that bring their own model.
 ///
 /// # Errors
-/// A vocabulary that is not told, or without an ordinary token.
+/// A vocabulary that is not told, without an ordinary token, or with too few of them for so many prompts.
 pub fn synthetic(geometry: &Geometry, seed: u64, tokens: u32, queries: u32) -> Result<Prompts, PromptError> {
     let mut random = SplitMix64::new(seed ^ (u64::from(tokens) << 32));
     let vocab = geometry.vocab.ok_or(PromptError::NoVocabulary)?;
@@ -107,7 +121,7 @@ pub fn synthetic(geometry: &Geometry, seed: u64, tokens: u32, queries: u32) -> R
     if (0..vocab.min(special.len() as u32 + 1)).all(|id| special.contains(&Some(id))) {
         return Err(PromptError::NoTokens(vocab));
     }
-    let mut one = |_| -> Vec<u32> {
+    let mut one = || -> Vec<u32> {
         let mut ids = Vec::from_iter(geometry.bos);
         while ids.len() < tokens as usize {
             let id = (random.next() % u64::from(vocab.max(8))) as u32;
@@ -118,7 +132,12 @@ pub fn synthetic(geometry: &Geometry, seed: u64, tokens: u32, queries: u32) -> R
         ids.truncate(tokens as usize);
         ids
     };
-    Ok(Prompts { ids: (0..queries).map(&mut one).collect(), texts: Vec::new(), reference: None })
+    let mut made: Vec<Vec<u32>> = Vec::new();
+    for _ in 0..queries {
+        let found = (0..TRIES).map(|_| one()).find(|ids| !made.iter().any(|other| same_beginning(ids, other)));
+        made.push(found.ok_or(PromptError::TooAlike { found: made.len(), tokens, vocab, queries })?);
+    }
+    Ok(Prompts { ids: made, texts: Vec::new(), reference: None })
 }
 
 #[cfg(test)]
@@ -154,5 +173,8 @@ mod tests {
         let without_bos = Geometry { bos: None, eos: None, pad: None, vocab: Some(1), ..geometry() };
         assert_eq!(synthetic(&without_bos, 1, 3, 1).expect("one token").ids, [[0, 0, 0]]);
         assert!(matches!(synthetic(&Geometry::default(), 1, 3, 1), Err(PromptError::NoVocabulary)));
+        // One ordinary token makes one prompt: a second would be answered from the first one's KV cache.
+        let alike = synthetic(&Geometry { vocab: Some(4), ..geometry() }, 1, 4, 2).expect_err("one prompt");
+        assert!(alike.to_string().starts_with("only 1 different prompts of 4 tokens"), "{alike}");
     }
 }

@@ -137,11 +137,13 @@ for q in asked():
     elif number:
         t -= GAP
     start = t
+    # From the third query on as if half of the prompt were in the KV cache.
+    first = FIRST // 2 if variant == "prefix-reused" and number > 1 else FIRST
     line("prompt", t, query=number, tokens=len(prompt) - (variant == "short-prompt"))
     for i in range(count):
-        t = start + FIRST + i * GAP
+        t = start + first + i * GAP
         if variant == "backwards" and i == count - 1:
-            t = start + FIRST
+            t = start + first
         place = i + 1 if variant == "wrong-i" and i == count - 1 else i
         text = {"query": number, "i": place, "id": token(prompt, i) + off}
         if variant == "half-line" and q is queries[-1] and i == count - 1:

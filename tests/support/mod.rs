@@ -16,6 +16,7 @@ use std::{
 use serde_json::Value;
 
 pub mod python;
+pub mod runs;
 
 /// The most that a single command of a test may take on a busy machine.
 pub const LIMIT: Duration = Duration::from_mins(2);

@@ -161,8 +161,15 @@ impl Worked {
     fn of(measured: &[&Query]) -> Option<Self> {
         let answered = || measured.iter().copied().filter(|q| q.aggregate_n.is_none() && !q.tokens.is_empty());
         let (first, last) = (answered().next()?, answered().next_back()?);
-        let mut all =
-            Self { first: first.clone(), last: last.clone(), queries: 0, prompt_tokens: Some(0), gen_tokens: 0, prefill_s: 0.0, decode_s: 0.0 };
+        let mut all = Self {
+            first: first.clone(),
+            last: last.clone(),
+            queries: 0,
+            prompt_tokens: Some(0),
+            gen_tokens: 0,
+            prefill_s: 0.0,
+            decode_s: 0.0,
+        };
         for q in answered() {
             let (Some(begin), Some(end)) = (q.tokens.first(), q.tokens.last()) else { continue };
             all.queries += 1;

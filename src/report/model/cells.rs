@@ -118,7 +118,7 @@ fn unit(cell: &Cell) -> String {
 
 fn checks(cell: &Cell) -> Vec<Badge> {
     let one = |column: &str, word: &str, extra: String| {
-        // The sign alone in the table, whose head names the three; the title says it in words.
+        // The sign alone in the table, whose head names them; the title says it in words.
         let (tone, sign, title) = match cell.text(column) {
             Some("confirmed") => ("good", "✓", "confirmed"),
             Some("contradicted") => ("bad", "✗", "contradicted"),
@@ -130,5 +130,11 @@ fn checks(cell: &Cell) -> Vec<Badge> {
     let agreement = cell
         .number("token_agreement")
         .map_or_else(String::new, |share| format!("; {:.1} % of the tokens before the first divergence", share * 100.0));
-    vec![one("check_count", "count", String::new()), one("check_tokens", "tokens", agreement), one("check_unit", "unit", String::new())]
+    let none = String::new;
+    vec![
+        one("check_count", "count", none()),
+        one("check_prefix", "prompts prefilled whole", none()),
+        one("check_tokens", "tokens", agreement),
+        one("check_unit", "unit", none()),
+    ]
 }

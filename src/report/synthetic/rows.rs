@@ -151,6 +151,9 @@ pub(super) fn summarise(row: &mut Row, values: &BTreeMap<&str, Vec<f64>>, made: 
                 ] {
                     row.insert(format!("{}{suffix}", metric.name), value.to_string());
                 }
+                if let Some(centre) = summary.centre {
+                    row.insert(format!("{}_centre", metric.name), centre.to_string());
+                }
             }
         }
     }
@@ -175,6 +178,7 @@ pub(super) fn summarise(row: &mut Row, values: &BTreeMap<&str, Vec<f64>>, made: 
         ("threads", if emulator { "n/a".into() } else { "1".into() }),
         ("perf_profile", if emulator { "burst".into() } else { "n/a".into() }),
         ("check_count", "confirmed".into()),
+        ("check_prefix", "confirmed".into()),
         ("check_tokens", if made.backend == "llama-cpp" { "not-checkable".into() } else { "confirmed".into() }),
         ("check_unit", if made.backend == "mnn" { "not-checkable".into() } else { "confirmed".into() }),
         ("token_agreement", if made.backend == "llama-cpp" { String::new() } else { "1".into() }),
