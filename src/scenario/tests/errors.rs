@@ -183,7 +183,7 @@ fn power() {
     for (text, expected) in cases {
         assert_eq!(only(&text), expected);
     }
-    let good = check(&phone("usb-off = \"uhubctl -l 1-1 -p 2 -a off\"\nusb-on = [\"my hub\", \"on\"]\naway = \"4m\"\nbaseline = \"2m\""))
+    let good = check(&phone("usb-off = \"uhubctl -l 1-1 -p 2 -a off\"\nusb-on = [\"my hub\", \"on\"]\naway = \"4m\"\nwait = \"90s\"\nbaseline = \"2m\""))
         .expect("good");
     let found = good.power.expect("power");
     assert_eq!(found.usb_off, ["uhubctl", "-l", "1-1", "-p", "2", "-a", "off"]);
@@ -192,6 +192,7 @@ fn power() {
     assert_eq!((plain.baseline_ms, plain.on_battery, plain.measured), (0, false, false));
     assert_eq!(check(&power("")).expect("good").power.expect("power").baseline_ms, 60_000);
     assert!(check(GOOD).expect("good").power.is_none());
+    assert_eq!(found.wait_ms, Some(90_000));
     let warned = check(&power("away = \"4m\"\nrails = \"a/b\"\nmethod = \"battery\"")).expect("good").warnings;
     assert_eq!(warned.problems.len(), 2, "{warned}");
 }
