@@ -10,6 +10,9 @@ mod input;
 mod judge;
 pub mod output;
 
+#[cfg(test)]
+mod tests;
+
 use serde::Serialize;
 
 use super::{
