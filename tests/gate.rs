@@ -247,7 +247,7 @@ fn hostile_and_damaged_folders() {
     fs::write(&words, header.replace(&centre, "NaN")).unwrap();
     let found = judged(dir.path(), &tonight, &["--history", "results"], 0);
     let notes = text(&found["notes"]);
-    for words in ["copy is left out", "newer is left out", "is cut off", "notes.txt is left out", "are not numbers"] {
+    for words in ["left out: copy: has the id", "left out: newer: format 99", "is cut off", "left out: notes.txt", "are not numbers"] {
         assert!(notes.contains(words), "no {words:?} in {notes}");
     }
     // Tonight's own table is damaged.
