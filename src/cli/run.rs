@@ -22,6 +22,11 @@ use crate::{
         adb::Adb,
         local::{LOCAL, Local, end_orphan},
     },
+    gate::{
+        nightly::{self, InputError, requirements},
+        require::{Met, overall},
+        run::load,
+    },
     registry,
     results::folder::Folder,
     run::{self, Outcome, RunError, Setup},
@@ -217,7 +222,7 @@ impl<D: Device> Job<D> {
 fn worst(codes: Vec<anyhow::Result<Code>>) -> anyhow::Result<Code> {
     let rank = |result: &anyhow::Result<Code>| {
         let code = result.as_ref().map_or_else(super::exit::of, |code| *code);
-        [Code::Bug, Code::Interrupted, Code::Usage, Code::Scenario, Code::Unavailable, Code::Failed, Code::Nothing]
+        [Code::Bug, Code::Interrupted, Code::Usage, Code::Scenario, Code::Unavailable, Code::Regressed, Code::Failed, Code::Nothing]
             .iter()
             .position(|c| *c == code)
             .unwrap_or(usize::MAX)
@@ -348,7 +353,25 @@ fn finish(args: &Args, folder: &Folder, console: &Console, result: Result<Outcom
         };
         return Err(Failed { code, message }.into());
     }
+    if !required(folder, console) {
+        return Ok(Code::Regressed);
+    }
     Ok(if outcome.failed + outcome.unverified + outcome.soaks_failed > 0 { Code::Failed } else { Code::Done })
+}
+
+/// Says how the run meets what the scenario requires; `false` when it does not.
+fn required(folder: &Folder, console: &Console) -> bool {
+    let judged = load(&folder.path).map_err(InputError::from).and_then(|run| requirements(&folder.path, &run, &mut Vec::new()));
+    match judged {
+        Ok(judged) => {
+            judged.iter().filter(|one| one.met != Met::Passed).for_each(|one| console.line(&nightly::output::requirement(one)));
+            overall(&judged) != Met::Violated
+        }
+        Err(e) => {
+            console.line(&format!("warning: what the scenario requires could not be judged: {e}"));
+            true
+        }
+    }
 }
 
 /// A new run folder with its plan.

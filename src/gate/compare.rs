@@ -30,9 +30,6 @@ pub use pairs::{Lone, NotOk};
 /// every further one is a further chance to be wrong.
 pub const USUAL: [&str; 6] = ["ttft_ms", "prefill_tok_s", "decode_tok_s", "load_ms", "peak_mem_mb", "energy_j_per_tok"];
 
-/// What differences count.
-pub const TOLERANCE: f64 = 0.02;
-
 /// How to compare.
 #[derive(Debug, Clone)]
 pub struct Settings {

@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod history;
+pub mod nightly;
 pub mod nights;
 pub mod require;
 pub mod run;

@@ -91,19 +91,21 @@ fn around(cell: &Cell) -> bool {
     matches!(cell.field("failure_kind"), "usage" | "infra" | "device" | "thermal")
 }
 
-/// Two folders that are one run, or say that they are.
+/// Two folders that are one run are an error; what else is odd about them as a pair is said.
 pub fn of_one_run(a: &Run, b: &Run) -> Result<Vec<String>, CompareError> {
     let same_folder = a.folder.canonicalize().ok().is_some_and(|path| Some(path) == b.folder.canonicalize().ok());
-    let copied = || {
-        let launches = |run: &Run| run.cells.values().map(|cell| cell.metrics.clone()).collect::<Vec<_>>();
-        a.id == b.id && a.started_utc == b.started_utc && launches(a) == launches(b)
-    };
-    if same_folder || copied() {
-        return Err(CompareError::Same(a.id.clone()));
+    let same_id = name(a) == name(b);
+    let launches = |run: &Run| run.cells.values().map(|cell| cell.metrics.clone()).collect::<Vec<_>>();
+    if same_folder || (same_id && launches(a) == launches(b)) {
+        return Err(CompareError::Same(name(a).to_owned()));
     }
-    let id =
-        (a.id == b.id).then(|| format!("both runs have the id {}, and different figures: one of them is not what its name says", a.id));
+    let id = same_id.then(|| format!("both runs have the id {}, and different figures: one of them is not what it says it is", name(a)));
     let order = (!a.started_utc.is_empty() && !b.started_utc.is_empty() && b.started_utc < a.started_utc)
         .then(|| "B began before A: improved and regressed are from A to B all the same".to_owned());
     Ok(id.into_iter().chain(order).collect())
+}
+
+/// The id as the manifest has it: a folder can be renamed.
+fn name(run: &Run) -> &str {
+    run.manifest["run"].as_str().unwrap_or(&run.id)
 }
