@@ -1,5 +1,6 @@
 //! Judging runs: one against another, one night against those before, one against what the product needs.
 
+pub mod ab;
 pub mod compare;
 pub mod history;
 pub mod nightly;

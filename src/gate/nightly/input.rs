@@ -86,19 +86,18 @@ pub fn gate(folder: &Path, settings: &Settings) -> Result<Gate, InputError> {
     };
     let mut blame = Blame::default();
     let mut rows = Vec::new();
-    for (place, metric) in settings.metrics.iter().copied().enumerate() {
-        let mut own = nights.clone();
-        let left = own.left_out.len();
-        let (series, remarks) = collect(&mut own, Wanted { metric, cell: "", nights: Some(NIGHTS) });
-        if own.runs.last().is_none_or(|last| last.id != run.id) {
-            let why = own.left_out.last().map_or_else(|| "does not count".to_owned(), |left| left.why.clone());
-            return Err(InputError::NotARun { path: folder.to_owned(), why });
-        }
-        if place == 0 {
-            notes.extend(remarks);
-            notes.extend(own.left_out[left..].iter().map(|LeftOut { name, why }| format!("{name} is left out: it {why}")));
-        }
-        let line = Line { metric, series: &series, tonight: own.runs.len().saturating_sub(1) };
+    let mut own = nights;
+    let left = own.left_out.len();
+    let wanted = Wanted { metrics: &settings.metrics, cell: "", device: None, scenario: None, nights: Some(NIGHTS) };
+    let (lines, remarks) = collect(&mut own, wanted);
+    if own.runs.last().is_none_or(|last| last.id != run.id) {
+        let why = own.left_out.last().map_or_else(|| "does not count".to_owned(), |left| left.why.clone());
+        return Err(InputError::NotARun { path: folder.to_owned(), why });
+    }
+    notes.extend(remarks);
+    notes.extend(own.left_out[left..].iter().map(|LeftOut { name, why }| format!("{name} is left out: it {why}")));
+    for (place, (metric, series)) in settings.metrics.iter().copied().zip(&lines).enumerate() {
+        let line = Line { metric, series, tonight: own.runs.len().saturating_sub(1) };
         if place == 0 {
             let (mut failed, dated, flaky) = judge::fates(&line, &run);
             date(&mut failed, &dated, &own.runs, &mut blame);
