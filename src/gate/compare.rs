@@ -23,6 +23,7 @@ use crate::{
 };
 use session::{Sessions, Spread};
 
+pub use advice::Advice;
 pub use overall::Overall;
 pub use pairs::{Lone, NotOk};
 
@@ -146,7 +147,7 @@ pub struct Compared {
     /// The verdict.
     pub verdict: Verdict,
     /// For an undecided one: what would decide it.
-    pub decide: Vec<String>,
+    pub decide: Vec<Advice>,
     /// For the mean over cells.
     #[serde(skip)]
     error: Option<f64>,
