@@ -106,7 +106,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
 fn code(comparison: &Comparison, fail_on: Option<FailOn>) -> Code {
     let Some(fail_on) = fail_on else { return Code::Done };
     if comparison.count(Verdict::Regressed) > 0 {
-        Code::Regression
+        Code::Regressed
     } else if comparison.not_ok.iter().any(|cell| cell.broken) {
         Code::Failed
     } else if fail_on == FailOn::Undecided && (comparison.count(Verdict::Undecided) > 0 || comparison.verdicts().next().is_none()) {

@@ -3,7 +3,10 @@
 use serde::Serialize;
 
 use super::CompareError;
-use crate::gate::run::{Cell, Key, Run};
+use crate::gate::{
+    ab::Partners,
+    run::{Cell, Key, Run},
+};
 
 /// A cell that only one of the two runs has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -44,14 +47,19 @@ pub struct Pairs<'a> {
     pub note: Option<String>,
 }
 
-/// Pairs cells of one name on one device. Two runs of one device each are paired even if those are two devices, which is said.
-pub fn pair<'a>(a: &'a Run, b: &'a Run) -> Pairs<'a> {
+/// Pairs cells of one name on one device, or the partners of an A/B run. Two runs of one device each are paired even if those are two devices,
+/// which is said.
+pub fn pair<'a>(a: &'a Run, b: &'a Run, partners: Option<Partners>) -> Pairs<'a> {
     let other = match (only_device(a), only_device(b)) {
         (Some(one), Some(other)) if one != other => Some((one, other)),
         _ => None,
     };
-    let in_b = |key: &Key| other.map_or_else(|| key.clone(), |(_, device)| Key { device: device.to_owned(), cell: key.cell.clone() });
-    let in_a = |key: &Key| other.map_or_else(|| key.clone(), |(device, _)| Key { device: device.to_owned(), cell: key.cell.clone() });
+    let named = |key: &Key, device: Option<&str>, partner: Option<&str>| Key {
+        device: device.unwrap_or(&key.device).to_owned(),
+        cell: partner.unwrap_or(&key.cell).to_owned(),
+    };
+    let in_b = |key: &Key| named(key, other.map(|(_, device)| device), partners.and_then(|p| p.in_b(&key.cell)));
+    let in_a = |key: &Key| named(key, other.map(|(device, _)| device), partners.and_then(|p| p.in_a(&key.cell)));
     let both: Vec<Pair> = a.cells.iter().filter_map(|(key, cell)| Some(Pair { key, a: cell, b: b.cells.get(&in_b(key))? })).collect();
     let lone = |key: &Key, only_in| Lone { key: key.clone(), only_in };
     let of_a = a.cells.keys().filter(|key| !b.cells.contains_key(&in_b(key))).map(|key| lone(key, "A"));
