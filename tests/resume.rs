@@ -32,7 +32,7 @@ fn scenario(dir: &Path, pace_ms: u32) -> PathBuf {
 /// What is of the moment: everything else of two runs has to be the same.
 fn of_the_moment(column: &str) -> bool {
     let base = column.split("_lo").next().unwrap_or(column);
-    let of = |m: &str| base == m || [format!("{m}_hi"), format!("{m}_mad"), format!("{m}_n")].iter().any(|c| c == column);
+    let of = |m: &str| base == m || ["_hi", "_mad", "_centre", "_n"].iter().any(|end| column == format!("{m}{end}"));
     // The stand-in's time stamps are fixed, so that even TTFT and rates are the same; what the kernel says is not.
     ["run", "segment", "t_ms", "wall_ms"].contains(&column)
         || ["peak_mem_mb", "vm_hwm_mb", "cpu_s"].iter().any(|m| of(m))

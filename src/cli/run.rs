@@ -209,7 +209,7 @@ impl<D: Device> Job<D> {
             cancel,
             retry_failed: args.retry_failed,
         };
-        run::run(setup).await
+        Ok(run::run(std::slice::from_ref(&setup)).await?.pop().unwrap_or_default())
     }
 }
 

@@ -1,4 +1,9 @@
 //! Judging runs: one against another, one night against those before, one against what the product needs.
 
+pub mod compare;
+pub mod history;
+pub mod nights;
+pub mod require;
 pub mod run;
+pub mod unlike;
 pub mod verdict;

@@ -7,13 +7,14 @@ use std::{
 };
 
 use polars::prelude::{Expr, col, lit};
+use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
 
 use crate::{
     results::{
         folder::id_of,
-        read::{Loaded, TableError, read},
+        read::{Loaded, TableError, read, visible},
         schema::{CELLS, FORMAT_VERSION, LAUNCHES, METRICS, SAMPLES, Table},
     },
     stats,
@@ -58,7 +59,7 @@ pub struct Run {
 }
 
 /// What is compared with the same of another run.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Key {
     /// Name of the device.
     pub device: String,
@@ -73,7 +74,13 @@ pub struct Cell {
     pub fields: BTreeMap<&'static str, String>,
     /// By metric of [`METRICS`], in the order of the launches. A metric without values is not in it.
     pub metrics: BTreeMap<&'static str, Vec<Launch>>,
+    /// By column of [`STATE`], what the launches that count say; empty values are not in it.
+    pub state: BTreeMap<&'static str, Vec<String>>,
 }
+
+/// Columns of `launches.csv` that tell in what state a launch was made.
+pub const STATE: [&str; 8] =
+    ["load_state", "start_skin_c", "start_npu_c", "start_cpu_c", "start_battery_c", "start_battery_pct", "start_charging", "start_screen"];
 
 /// What one launch gives for a metric: the median of its warm queries, or its own figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -114,12 +121,14 @@ pub fn load(folder: &Path) -> Result<Run, RunError> {
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     (run.scenario, run.started_utc) = (word(&run.manifest["scenario"]["name"]), word(&run.manifest["started_utc"]));
 
-    let wanted: Vec<&str> = CELLS.columns.iter().map(|column| column.name).collect();
+    let facts: Vec<&'static str> = CELLS.columns.iter().map(|column| column.name).collect();
+    let counts: Vec<(&str, String)> = METRICS.iter().map(|metric| (metric.name, format!("{}_n", metric.name))).collect();
+    let wanted: Vec<&str> = facts.iter().copied().chain(counts.iter().map(|(_, column)| column.as_str())).collect();
     let mut cells = read(folder, &CELLS, &wanted, None)?.ok_or_else(|| RunError::NotARun(folder.to_owned()))?;
     if let Some(found) = cells.int("format_version").into_iter().flatten().find(|found| *found > i64::from(FORMAT_VERSION)) {
         return Err(RunError::Newer { path: folder.to_owned(), found });
     }
-    let columns: Vec<_> = wanted.iter().map(|name| (*name, cells.text(name))).collect();
+    let columns: Vec<_> = facts.into_iter().map(|name| (name, cells.text(name))).collect();
     for (row, key) in keys(&cells).into_iter().enumerate() {
         let fields = columns.iter().filter_map(|(name, values)| Some((*name, values[row].clone()?))).collect();
         if run.cells.insert(key.clone(), Cell { fields, ..Cell::default() }).is_some() {
@@ -128,10 +137,49 @@ pub fn load(folder: &Path) -> Result<Run, RunError> {
     }
     let blocks = of_launches(folder, &mut run)?;
     of_queries(folder, &mut run, &blocks)?;
+    let counts: Vec<_> = counts.iter().map(|(metric, column)| (*metric, cells.int(column))).collect();
+    complain(&mut run, &cells, &counts);
     for cell in run.cells.values_mut() {
         cell.metrics.values_mut().for_each(|launches| launches.sort_by_key(|launch| launch.launch));
     }
     Ok(run)
+}
+
+/// Says what the tables lack that they should have.
+fn complain(run: &mut Run, cells: &Loaded, counts: &[(&'static str, Vec<Option<i64>>)]) {
+    let planned = run.manifest["cells"].as_object().into_iter().flat_map(|cells| cells.keys());
+    let lost: Vec<&String> = planned.filter(|id| !run.cells.keys().any(|key| key.cell == **id)).collect();
+    let mut said = Vec::new();
+    if let Some(first) = lost.first() {
+        let (count, first) = (lost.len(), visible(first));
+        said.push(format!("cells.csv has no row of {count} cells that the manifest names, the first being {first}: it was cut off"));
+    }
+    let keys = keys(cells);
+    for (file, per_query) in [(SAMPLES.file, true), (LAUNCHES.file, false)] {
+        let of_file = |name: &str| METRICS.iter().any(|metric| metric.name == name && metric.per_query == per_query);
+        // Those of a regression are counted over several cells.
+        let counted = counts.iter().filter(|(name, _)| of_file(name) && !name.starts_with("energy_j_per"));
+        let short = counted.flat_map(|(name, values)| values.iter().zip(&keys).map(move |(count, key)| (*name, count.unwrap_or(0), key)));
+        let short = short.filter_map(|(name, count, key)| {
+            let found = run.cells.get(key).filter(|cell| cell.field("decode_method") != "composed")?.metrics.get(name).map_or(0, Vec::len);
+            (i64::try_from(found).is_ok_and(|found| found < count)).then(|| (key, format!("{found} of the {count} launches of {name}")))
+        });
+        let short: BTreeMap<&Key, String> = short.collect();
+        if let Some((key, words)) = short.first_key_value() {
+            let cells = short.len();
+            said.push(format!("{file} lacks launches that cells.csv counts, in {cells} cells, the first being {}: {words}", key.cell));
+        }
+    }
+    said.extend(cells.complaint());
+    run.problems.extend(said);
+    unknown(run, CELLS.file, cells);
+}
+
+fn unknown(run: &mut Run, file: &str, table: &Loaded) {
+    if !table.unknown().is_empty() {
+        let names = table.unknown().join(", ");
+        run.problems.push(format!("{file} has columns that this bench does not know and does not compare: {names}"));
+    }
 }
 
 type Blocks = BTreeMap<(Key, i64), i64>;
@@ -143,7 +191,8 @@ fn counted() -> Expr {
 /// Metrics of whole launches. The first launch of a segment pays for staging and page cache: its load is none of `load_ms`.
 fn of_launches(folder: &Path, run: &mut Run) -> Result<Blocks, RunError> {
     let metrics: Vec<&'static str> = METRICS.iter().filter(|metric| !metric.per_query).map(|metric| metric.name).collect();
-    let Some(mut table) = table(folder, run, &LAUNCHES, &metrics, counted())? else { return Ok(Blocks::new()) };
+    let wanted: Vec<&str> = metrics.iter().copied().chain(STATE).collect();
+    let Some(mut table) = table(folder, run, &LAUNCHES, &wanted, counted())? else { return Ok(Blocks::new()) };
     let (keys, launch, block, segment) = (keys(&table), table.int("launch"), table.int("block"), table.int("segment"));
     let mut firsts: BTreeMap<(&Key, Option<i64>), i64> = BTreeMap::new();
     for (row, key) in keys.iter().enumerate() {
@@ -160,6 +209,13 @@ fn of_launches(folder: &Path, run: &mut Run) -> Result<Blocks, RunError> {
             }
             let Some(cell) = run.cells.get_mut(&keys[row]) else { continue };
             cell.metrics.entry(name).or_default().push(Launch { launch, block: block[row].unwrap_or(launch), value });
+        }
+    }
+    for name in STATE {
+        for (key, value) in keys.iter().zip(table.text(name)) {
+            if let (Some(cell), Some(value)) = (run.cells.get_mut(key), value) {
+                cell.state.entry(name).or_default().push(value);
+            }
         }
     }
     run.problems.extend(table.complaint());
@@ -193,6 +249,9 @@ fn table(folder: &Path, run: &mut Run, table: &'static Table, metrics: &[&str], 
     let found = read(folder, table, &wanted, Some(filter))?;
     if found.is_none() {
         run.problems.push(format!("{} is missing: its metrics can't be compared", table.file));
+    }
+    if let Some(found) = &found {
+        unknown(run, table.file, found);
     }
     Ok(found)
 }

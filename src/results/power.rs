@@ -17,13 +17,17 @@ use super::{
     launches::{Record, Recorded},
 };
 use crate::{
-    analysis::power::{self, Asked, Baseline, BaselineState, CurrentUnit, FitError, LaunchPower, Load, Meter, Method, Refusal, Telemetry},
+    analysis::power::{
+        self, Asked, Baseline, BaselineState, Clock, CurrentUnit, FitError, LaunchPower, Load, Meter, Method, Refusal, Telemetry,
+    },
     run::{events::Status, warmup},
     scenario::{Plan, Power, PowerMethod},
 };
 
 /// The files of a baseline's folder, `logs/<device>/baseline-<segment>/`, beside the agent's evidence.
 pub const METER: &str = "meter.csv";
+/// The folder in it of the pulses that were given after the last launch.
+pub const METER_END: &str = "end";
 /// What a baseline's command writes before and after each pulse of load: `begin` or `end`, and the seconds of /proc/uptime.
 const PULSES: &str = "stdout.txt";
 
@@ -165,17 +169,13 @@ struct Segment {
 
 impl Segment {
     fn read(dir: &Path, settings: &Power) -> Self {
-        let done: Option<Done> = fs::read(dir.join("done.json")).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let done = done(dir);
         let meter = settings.meter.as_ref().map(|_| {
-            let pulses = done
-                .as_ref()
-                .map(|d| pulses(&fs::read_to_string(dir.join(PULSES)).unwrap_or_default(), d.boottime_minus_monotonic_ns[0] as f64 / 1e9))
-                .unwrap_or_default();
             let text =
                 fs::read_to_string(dir.join(METER)).map_err(|e| power::MeterError::Unreadable(format!("its file was not kept: {e}")));
             match text.and_then(|text| power::read_meter(&text)) {
-                Ok(samples) => Meter { alignment: power::align(&samples, &pulses), samples },
-                Err(e) => Meter { alignment: Err(e), samples: Vec::new() },
+                Ok(samples) => Meter { clock: Clock::find(&samples, &pulses_in(dir), &pulses_in(&dir.join(METER_END))), samples },
+                Err(e) => Meter { clock: Err(e), samples: Vec::new() },
             }
         });
         Self { telemetry: telemetry(&[dir.join("telemetry.csv")]), done, meter }
@@ -247,7 +247,7 @@ fn last_part((from_s, to_s): (f64, f64), baseline_ms: u64) -> (f64, f64) {
 /// What a launch did, by the time stamps of its measured queries.
 fn load(parsed: &Parsed, warmup: u32) -> Result<Load, String> {
     let seconds = |ns: u64| ns as f64 / 1e9;
-    let mut load = Load::default();
+    let mut load = Load { prompt_tokens: Some(0), ..Load::default() };
     let warm: Vec<_> = parsed.queries.iter().filter(|q| q.query >= warmup).collect();
     if warm.is_empty() {
         let graphs = crate::run::is_composed(parsed);
@@ -260,7 +260,8 @@ fn load(parsed: &Parsed, warmup: u32) -> Result<Load, String> {
         let (start, first, last) = (seconds(query.start_ns), seconds(first.t_ns), seconds(last.t_ns));
         load.window = if load.queries == 0 { (start, last) } else { (load.window.0.min(start), load.window.1.max(last)) };
         load.queries += 1;
-        load.prompt_tokens += u64::from(query.prompt_tokens.or(query.prompt_tokens_reported).unwrap_or(0));
+        let prompt_tokens = query.prompt_tokens.or(query.prompt_tokens_reported);
+        load.prompt_tokens = load.prompt_tokens.zip(prompt_tokens).map(|(sum, own)| sum + u64::from(own));
         load.gen_tokens += query.tokens.len() as u64;
         load.prefill.push((start, first));
         load.decode.push((first, last));
@@ -301,6 +302,17 @@ pub fn telemetry(files: &[PathBuf]) -> Telemetry {
     telemetry
 }
 
+/// What the agent says of a command of bench's own, once it has ended.
+fn done(dir: &Path) -> Option<Done> {
+    fs::read(dir.join("done.json")).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok())
+}
+
+/// The pulses that were given by a command of bench's own; none where it was not run.
+fn pulses_in(dir: &Path) -> Vec<(f64, f64)> {
+    let Some(done) = done(dir) else { return Vec::new() };
+    pulses(&fs::read_to_string(dir.join(PULSES)).unwrap_or_default(), done.boottime_minus_monotonic_ns[0] as f64 / 1e9)
+}
+
 /// The pulses of load in seconds of the monotonic clock. /proc/uptime is boot time: the agent knows the difference.
 fn pulses(text: &str, slept_s: f64) -> Vec<(f64, f64)> {
     let mut found = Vec::new();
@@ -335,7 +347,7 @@ mod tests {
         };
         let parsed = Parsed { queries: vec![query(0, 10), query(1, 20), query(2, 30)], ..Parsed::default() };
         let load = load(&parsed, 1).unwrap();
-        assert_eq!((load.window, load.queries, load.prompt_tokens, load.gen_tokens), ((20.0, 35.0), 2, 64, 6));
+        assert_eq!((load.window, load.queries, load.prompt_tokens, load.gen_tokens), ((20.0, 35.0), 2, Some(64), 6));
         assert_eq!((load.prefill, load.decode), (vec![(20.0, 22.0), (30.0, 32.0)], vec![(22.0, 25.0), (32.0, 35.0)]));
         assert_eq!(super::load(&parsed, 3).unwrap_err(), "no measured query");
         let silent = Parsed { queries: vec![Query { query: 1, aggregate_n: Some(5), ..Query::default() }], ..Parsed::default() };
@@ -360,7 +372,7 @@ mod tests {
             first: query(1, 100, 102),
             last: query(900, 4000, 4010),
             queries: 900,
-            prompt_tokens: 28_800,
+            prompt_tokens: Some(28_800),
             gen_tokens: 45_000,
             prefill_s: 900.0,
             decode_s: 2900.0,

@@ -3,13 +3,16 @@
 //! Types are not left to inference: a column that happens to hold `128` everywhere in one run and `n/a` in another must not change its type
 //! between two reports. The schema says what a column is.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs::File,
+    io::{self, Read, Seek, SeekFrom},
+    path::{Path, PathBuf},
+};
 
-use polars::prelude::{DataFrame, Expr, LazyCsvReader, LazyFileListReader, PlRefPath, col};
-
+use polars::prelude::{DataFrame, Expr, IntoLazy, LazyCsvReader, LazyFileListReader, PlRefPath, col};
 use thiserror::Error;
 
-use super::schema::Table;
+use super::schema::{METRIC_ENDS, METRICS, Table};
 
 /// A table that can't be read as CSV.
 #[derive(Debug, Error)]
@@ -27,11 +30,15 @@ pub struct Loaded {
     file: &'static str,
     /// Numbers that were none, counted.
     unreadable: usize,
+    /// The file ends within a line.
+    cut: bool,
+    unknown: Vec<String>,
 }
 
 /// Reads the table, or `None` when the folder has none.
 ///
-/// Only the columns of `wanted` that exist are kept; `filter` sees all columns as text.
+/// Only the columns of `wanted` that exist are kept; `filter` sees all columns as text. Every line that bench writes has an end: a last one
+/// without is half a line, whose last number may be half a number, and is not taken.
 pub fn read(dir: &Path, table: &'static Table, wanted: &[&str], filter: Option<Expr>) -> Result<Option<Loaded>, TableError> {
     let path = dir.join(table.file);
     if !path.is_file() {
@@ -41,12 +48,35 @@ pub fn read(dir: &Path, table: &'static Table, wanted: &[&str], filter: Option<E
     let source = PlRefPath::try_from_path(&path).map_err(fail)?;
     let mut lazy = LazyCsvReader::new(source).with_has_header(true).with_infer_schema_length(Some(0)).finish().map_err(fail)?;
     let schema = lazy.collect_schema().map_err(fail)?;
+    let unknown = schema.iter_names().map(|name| visible(name)).filter(|name| !is_known(table, name)).collect();
+    let cut = cut(&path).map_err(|e| TableError { path: path.clone(), message: e.to_string() })?;
+    if cut {
+        let whole = lazy.collect().map_err(fail)?;
+        lazy = whole.head(Some(whole.height().saturating_sub(1))).lazy();
+    }
     let present: Vec<Expr> = wanted.iter().filter(|name| schema.get(name).is_some()).map(|name| col(*name)).collect();
     if let Some(filter) = filter {
         lazy = lazy.filter(filter);
     }
     let frame = lazy.select(present).collect().map_err(fail)?;
-    Ok(Some(Loaded { frame, file: table.file, unreadable: 0 }))
+    Ok(Some(Loaded { frame, file: table.file, unreadable: 0, cut, unknown }))
+}
+
+fn is_known(table: &Table, name: &str) -> bool {
+    let metric =
+        || METRIC_ENDS.iter().filter_map(|end| name.strip_suffix(end)).any(|stem| METRICS.iter().any(|metric| metric.name == stem));
+    table.columns.iter().any(|column| column.name == name) || metric()
+}
+
+fn cut(path: &Path) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(false);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
 }
 
 /// Text as a reader sees it: control characters, and those that turn the direction of writing and so can make a line read as another,
@@ -92,8 +122,18 @@ impl Loaded {
         self.float(name).into_iter().map(|value| value.map(|value| value as i64)).collect()
     }
 
-    /// What to tell the reader about values that could not be read.
+    /// Columns of the file that this bench does not know: of another version, or in another unit, which is part of a name.
+    pub fn unknown(&self) -> &[String] {
+        &self.unknown
+    }
+
+    /// What to tell the reader about what could not be read.
     pub fn complaint(&self) -> Option<String> {
-        (self.unreadable > 0).then(|| format!("{}: {} values are not numbers and are shown as absent", self.file, self.unreadable))
+        let file = self.file;
+        let cut = self.cut.then(|| format!("{file} ends within a line, which is not counted: it was cut off"));
+        let unreadable =
+            (self.unreadable > 0).then(|| format!("{file}: {} values are not numbers and are shown as absent", self.unreadable));
+        let all: Vec<String> = cut.into_iter().chain(unreadable).collect();
+        (!all.is_empty()).then(|| all.join("; "))
     }
 }

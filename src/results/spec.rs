@@ -23,8 +23,9 @@ pub fn markdown() -> String {
             lines.push(
                 "\nThen, for each metric `m` below: `m` (median over launches), `m_lo` and `m_hi` (interval of that median), \
                  `m_coverage` (how often such an interval holds the median: 0.95, or under ten launches what order statistics give, \
-                 which with five and fewer is less), `m_mad` (median absolute deviation, raw) and `m_n` (launches behind it); all \
-                 numbers. Without a value all are empty; with one launch there is no interval, and `m_lo`, `m_hi` and `m_coverage` are \
+                 which with five and fewer is less), `m_mad` (median absolute deviation, raw), `m_centre` (the location that comparisons and history use: \
+                 Hodges and Lehmann's, of the logarithms; empty when a value is not above 0, and in runs before 2026-12) and `m_n` (launches \
+                 behind it); all numbers. Without a value all are empty; with one launch there is no interval, and `m_lo`, `m_hi` and `m_coverage` are \
                  empty. Only cells that are ok have any.\n\n\
                  | metric | of | better | meaning |\n|---|---|---|---|"
                     .to_owned(),

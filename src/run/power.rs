@@ -4,6 +4,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    io::{BufRead, BufReader, Seek, SeekFrom},
     path::{Path, PathBuf},
     process::Stdio,
     sync::atomic::{AtomicBool, Ordering},
@@ -17,7 +18,7 @@ use tokio::{process, sync::Notify, time::sleep};
 use super::{capture::REMOTE_PATH, events::Event, launch::StepTimes};
 use crate::{
     device::{Away, Cancel, Device, DeviceError},
-    results::power::METER,
+    results::power::{METER, METER_END},
     scenario::{MeterSource, Plan, Power},
 };
 
@@ -34,8 +35,10 @@ const SLACK: Duration = Duration::from_secs(20);
 const METER_STARTS: Duration = Duration::from_secs(3);
 /// Idle time beside the baseline's own, in s: a gauge still shows what was before.
 pub(super) const LEAD_S: u64 = 5;
-/// Pulses of load in s, busy and then idle, uneven so that they fit in one place only.
+/// Pulses of load in s, busy and then idle, uneven so that they fit in one place only: before the first launch, and others after the last one (the
+/// one pattern correlates with the other by less than 0.5 wherever it is laid).
 const PULSES: [(u32, u32); 3] = [(3, 2), (1, 3), (2, 2)];
+const LAST_PULSES: [(u32, u32); 4] = [(1, 1), (2, 1), (1, 1), (1, 2)];
 
 /// How long a plan's device may be away at a time, its cable cut or pulled.
 pub fn absence(plan: &Plan) -> Duration {
@@ -195,6 +198,9 @@ fn waiting(spec: &Spec, facts: &DeviceFacts, seconds: u64) -> Spec {
 /// The part of a session that looks after power.
 pub struct Begun {
     meter: Option<process::Child>,
+    /// Bytes that the meter's file had before the run: its program may have been writing for days.
+    before: u64,
+    name: String,
     dir: PathBuf,
 }
 
@@ -208,7 +214,11 @@ pub async fn begin<D: Device>(
     cancel: Cancel,
     say: &(dyn Fn(&Event) + Sync),
 ) -> Result<Begun, DeviceError> {
-    let mut begun = Begun { meter: None, dir: dir.to_path_buf() };
+    let before = match &power.meter {
+        Some(MeterSource::File(path)) => fs::metadata(path).map_or(0, |m| m.len()),
+        _ => 0,
+    };
+    let mut begun = Begun { meter: None, before, name: name.to_owned(), dir: dir.to_path_buf() };
     let warn = |text: String| say(&Event::Warning { text });
     let _ = fs::remove_dir_all(dir);
     if let Err(e) = fs::create_dir_all(dir) {
@@ -233,14 +243,13 @@ pub async fn begin<D: Device>(
         }
     }
     let idle_s = if power.baseline_ms > 0 { power.baseline_ms.div_ceil(1000) + LEAD_S } else { 0 };
-    let pulses = if power.meter.is_some() { pulses() } else { String::new() };
+    let pulses = if power.meter.is_some() { pulses(&PULSES) } else { String::new() };
     if (idle_s == 0 && pulses.is_empty()) || *cancel.borrow() {
         return Ok(begun);
     }
     let what = "the idle baseline of power".to_owned();
     say(&Event::Preparing { what: what.clone() });
-    let busy_s: u32 = PULSES.iter().map(|(busy, idle)| busy + idle).sum();
-    let limit_s = idle_s + 2 * u64::from(busy_s) + 30;
+    let limit_s = idle_s + longest_s(&PULSES);
     let away = StepTimes::from([(BASELINE.to_owned(), Duration::from_secs(limit_s))]);
     let cable = Cable::of(device, Some(power), (Some(&away), Duration::ZERO), Duration::from_secs(limit_s), say);
     let script = format!("{pulses}sleep {idle_s}");
@@ -255,11 +264,37 @@ pub async fn begin<D: Device>(
 }
 
 const BASELINE: &str = "baseline";
+/// What the meter's program writes to its standard error.
+const METER_WORDS: &str = "meter.err";
+
+/// How long a script of pulses may take on a device that is busy, in s.
+fn longest_s(pulses: &[(u32, u32)]) -> u64 {
+    2 * pulses.iter().map(|(busy, idle)| u64::from(busy + idle)).sum::<u64>() + 30
+}
 
 impl Begun {
-    /// After the last launch: ends the meter's program, or keeps a copy of its file. The tables are made of what is in the run folder.
-    pub async fn end(mut self, power: &Power, say: &(dyn Fn(&Event) + Sync)) {
-        if let Some(mut child) = self.meter.take() {
+    /// After the last launch: gives the pulses that tell how fast the meter's clock runs, ends its program, or keeps a copy of what its file has got
+    /// since the run began. The tables are made of what is in the run folder. Without the pulses (`cancel`, a cable that is pulled by hand) the clock's
+    /// speed is not known.
+    pub async fn end<D: Device>(self, device: &D, power: &Power, cancel: Cancel, say: &(dyn Fn(&Event) + Sync)) {
+        let Self { meter, before, name, dir } = self;
+        let warn = |text: String| say(&Event::Warning { text });
+        let by_hand = power.on_battery && device.cabled();
+        if power.meter.is_some() && !by_hand && !*cancel.borrow() {
+            let limit_s = longest_s(&LAST_PULSES);
+            let away = StepTimes::from([(BASELINE.to_owned(), Duration::from_secs(limit_s))]);
+            let cable = Cable::of(device, Some(power), (Some(&away), Duration::ZERO), Duration::from_secs(limit_s), say);
+            let (name, out) = (format!("{name}-end"), dir.join(METER_END));
+            if let Err(e) = step(device, &name, &out, pulses(&LAST_PULSES), limit_s, 0.0, cancel, cable).await {
+                warn(format!("no pulses for the meter after the last launch: {e}"));
+            }
+        }
+        if let Some(mut child) = meter {
+            if let Ok(Some(status)) = child.try_wait() {
+                let words = fs::read_to_string(dir.join(METER_WORDS)).unwrap_or_default();
+                let last = words.lines().next_back().unwrap_or_default().chars().take(300).collect::<String>();
+                warn(format!("the meter's program ended before the run did ({status}): {last}"));
+            }
             #[cfg(unix)]
             if let Some(pid) = child.id().and_then(|pid| i32::try_from(pid).ok()) {
                 let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGTERM);
@@ -269,27 +304,42 @@ impl Begun {
             }
         }
         if let Some(MeterSource::File(path)) = &power.meter
-            && let Err(e) = fs::copy(path, self.dir.join(METER))
+            && let Err(e) = keep(Path::new(path), before, &dir.join(METER))
         {
-            say(&Event::Warning { text: format!("the meter's file can't be read: {path}: {e}") });
+            warn(format!("the meter's file can't be read: {path}: {e}"));
         }
     }
+}
+
+/// Copies the whole lines that a file has got since it had so many bytes; all of a file that was begun anew.
+fn keep(from: &Path, before: u64, to: &Path) -> std::io::Result<()> {
+    let mut file = fs::File::open(from)?;
+    if before > 0 && file.metadata()?.len() >= before {
+        // From the byte before on: what follows the next end of a line is whole.
+        file.seek(SeekFrom::Start(before - 1))?;
+        let mut file = BufReader::new(file);
+        file.skip_until(b'\n')?;
+        std::io::copy(&mut file, &mut fs::File::create(to)?)?;
+    } else {
+        std::io::copy(&mut file, &mut fs::File::create(to)?)?;
+    }
+    Ok(())
 }
 
 fn meter(argv: &[String], dir: &Path) -> std::io::Result<process::Child> {
     let (program, arguments) = argv.split_first().ok_or(std::io::ErrorKind::NotFound)?;
     let out = fs::File::create(dir.join(METER))?;
-    let words = fs::File::create(dir.join("meter.err"))?;
+    let words = fs::File::create(dir.join(METER_WORDS))?;
     process::Command::new(program).args(arguments).stdin(Stdio::null()).stdout(out).stderr(words).kill_on_drop(true).spawn()
 }
 
 /// A script of pulses: each says when it began and ended by /proc/uptime, whose reading is its load.
-fn pulses() -> String {
+fn pulses(all: &[(u32, u32)]) -> String {
     let function = String::from(
         "busy() { read -r t r </proc/uptime; echo begin $t; e=$((${t%.*}+$1)); f=${t#*.}; \
          while read -r t r </proc/uptime; do [ ${t%.*} -gt $e ] && break; [ ${t%.*} -eq $e ] && [ ${t#*.} -ge $f ] && break; done; echo end $t; }; sleep 3; ",
     );
-    let pulses: Vec<String> = PULSES.iter().map(|(busy, idle)| format!("busy {busy}; sleep {idle}; ")).collect();
+    let pulses: Vec<String> = all.iter().map(|(busy, idle)| format!("busy {busy}; sleep {idle}; ")).collect();
     format!("{function}{}", pulses.concat())
 }
 
@@ -341,7 +391,7 @@ mod tests {
 
     #[test]
     fn pulses_say_when_they_were() {
-        let text = pulses();
+        let text = pulses(&PULSES);
         // The shortest alone, without its pauses.
         let function = text.split("sleep 3;").next().unwrap();
         let said = sh(&format!("{function} busy 1"), &[]);
@@ -349,6 +399,20 @@ mod tests {
         let at = |word: &str| words.lines().find_map(|l| l.strip_prefix(word)?.trim().parse::<f64>().ok()).unwrap();
         let took = at("end") - at("begin");
         assert!((1.0..30.0).contains(&took), "{words}");
+    }
+
+    #[test]
+    fn of_a_meters_file_what_the_run_saw_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("all.csv"), dir.path().join("kept.csv"));
+        let kept = |before: u64| {
+            keep(&from, before, &to).unwrap();
+            fs::read_to_string(&to).unwrap()
+        };
+        fs::write(&from, "t_s,w\n1,2\n2,3\n3,4\n").unwrap();
+        // None before; up to the end of a line; up to the middle of one; a file that was begun anew.
+        assert_eq!([kept(0), kept(10), kept(11), kept(999)], ["t_s,w\n1,2\n2,3\n3,4\n", "2,3\n3,4\n", "3,4\n", "t_s,w\n1,2\n2,3\n3,4\n"]);
+        assert_eq!(kept(18), "");
     }
 
     #[test]

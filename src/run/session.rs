@@ -1,35 +1,35 @@
-//! One device's session: every launch of the plan in order, recorded as it happens, resumable at any moment.
+//! One device's session: every launch of the plan in order, recorded as it happens, resumable at any moment. An A/B run is a session with two
+//! sides, each with a plan and a run folder of its own.
 
 mod block;
 mod history;
 mod manifest;
+mod measure;
+mod prepare;
 mod profile;
+mod side;
 mod soak;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use bench_agent::spec::{Make, Trip};
-use bench_backend_api::{Availability, Backend, DeviceClass, Expected, Installed, Launch, Pass, Unit};
+use bench_backend_api::{Backend, Expected, Installed, Launch, Pass};
 use thiserror::Error;
 
-use self::{
-    block::Begin,
-    history::{History, count},
-};
+use self::side::{Opened, Side, keep_pairs, replay};
 use super::{
-    artifacts::{ReadyCell, Workshop},
+    artifacts::ReadyCell,
     evaluate::launch_figures,
-    events::{Event, Sink, Status},
+    events::{Event, Sink},
     idle,
-    launch::{self, LaunchError, Launched, Request, StepTimes, step_times, work_name},
+    launch::{self, LaunchError, Launched, Request, StepTimes, work_name},
     pins,
     power::{self, Cable},
-    repetition::Progress,
     soak::Asked,
     warmup::warmup,
 };
@@ -38,16 +38,14 @@ use crate::{
     results::{
         folder::{Folder, FolderError, launch_dir},
         journal::Journal,
-        launches::{self, Record, Recorded},
+        launches::{self, Record},
         pinned,
-        portable::Portable,
         power::baseline_dir,
         start::Start,
         tables,
     },
     runtimes::Cache,
     scenario::{Pin, Plan},
-    stats,
 };
 
 /// What a session needs.
@@ -141,127 +139,69 @@ impl Recorder<'_> {
     }
 }
 
-/// Runs or resumes a plan.
-pub async fn run<D: Device>(setup: Setup<'_, D>) -> Result<Outcome, RunError> {
-    let run = setup.folder.path.clone();
-    let resumed = run.join("journal.jsonl").is_file();
-    let device = setup.device.facts().name.clone();
-    let (journal, torn) = Journal::open(&run)?;
-    let before = if resumed { launches::read(&run, &device)? } else { Recorded::default() };
-    let recorder = Recorder { journal, console: setup.console, error: Mutex::new(None) };
-    let mut session = Session {
-        setup: &setup,
-        recorder: &recorder,
-        segment: before.segments,
-        unavailable: Vec::new(),
-        interrupted: false,
-        lost: None,
-        aborted: None,
-        pins: String::new(),
-        unsoakable: BTreeMap::new(),
-        trip: Vec::new(),
-        power: None,
-        took: BTreeMap::new(),
-        idled: BTreeSet::new(),
-    };
-    // A run that can't go on here is left as it is. The artifacts are compared when they are ready.
-    let known = session.manifest(&BTreeMap::new())?;
-    session.unsoakable = session.unsoaked(&before);
-    let left = session.adopt(&before).await?;
-    let ended = setup.device.end_orphans(&before.in_flight()).await.map_err(RunError::Device)?;
-    for dir in &before.unfinished {
-        let _ = fs::remove_dir_all(launches::again(dir));
+/// Runs or resumes a plan; or two, the sides of an A/B run: their cells are partners by their place, and are launched pair by pair on
+/// the one device. What belongs to the device (order, settling, pins, budget) is the first plan's.
+pub async fn run<D: Device>(setups: &[Setup<'_, D>]) -> Result<Vec<Outcome>, RunError> {
+    let Some(first) = setups.first() else { return Ok(Vec::new()) };
+    let opened = setups.iter().map(Opened::new).collect::<Result<Vec<_>, _>>()?;
+    let sides = setups.iter().zip(&opened).map(|(setup, opened)| Side::new(setup, opened));
+    let mut sides = sides.collect::<Result<Vec<_>, _>>()?;
+    for side in &mut sides {
+        side.begin().await?;
     }
-    recorder.say(&Event::RunBegin {
-        run: setup.folder.id(),
-        scenario: setup.plan.name.clone(),
-        segment: before.segments,
-        folder: run.display().to_string(),
-    });
-    if let Some(text) = torn {
-        recorder.say(&Event::Warning { text });
-    }
-    if !ended.is_empty() {
-        recorder.say(&Event::Warning { text: format!("ended what an earlier bench had left running on the device: {}", ended.join(", ")) });
-    }
-    let back = setup.device.put_back().await.map_err(RunError::Device)?;
+    let recorder = &opened[0].recorder;
+    let warn = |text: String| recorder.say(&Event::Warning { text });
+    let back = first.device.put_back().await.map_err(RunError::Device)?;
     if let Some(what) = &back.what {
-        recorder.say(&Event::Warning { text: format!("put back on the device what an earlier bench had changed: {what}") });
+        warn(format!("put back on the device what an earlier bench had changed: {what}"));
     }
     if let Some(why) = back.failed {
-        recorder.say(&Event::Warning { text: format!("not everything could be put back on the device: {why}") });
+        warn(format!("not everything could be put back on the device: {why}"));
     }
     recorder.check()?;
-    let history = session.replay(&before);
-    let finished = session.finished(&history, &known);
-    let ready = tokio::task::block_in_place(|| session.prepare(&finished));
-    recorder.check()?;
-    let measured: BTreeSet<usize> = ready.keys().chain(&finished).copied().collect();
-    let profiled = measured.iter().filter(|place| session.profiles(**place)).count();
-    let soaked = measured.iter().filter(|place| setup.plan.soaked().contains(place)).count();
-    let launches = measured.len() * setup.plan.measure.repetitions_max as usize + profiled + soaked;
-    let done = history.done.iter().filter(|(place, ..)| measured.contains(place)).count();
-    let mut manifest = session.manifest(&ready)?;
-    let class = |place: &usize| manifest.cells.get(&setup.plan.cells[*place].id).map(|facts| facts.device_class);
-    let emulated = measured.iter().filter(|place| class(place) == Some(DeviceClass::Emulator)).count();
-    recorder.say(&Event::Ready { cells: measured.len(), launches, done, emulated });
-    let warn = |text: String| recorder.say(&Event::Warning { text });
-    if let Some(words) = setup.plan.no_soak() {
-        warn(words.trim_start_matches("warning: ").to_owned());
+    replay(&mut sides);
+    for side in &mut sides {
+        side.prepare()?;
+    }
+    keep_pairs(&mut sides);
+    for side in &mut sides {
+        side.ready()?;
     }
     let nothing: &[Pin] = &[];
-    let wanted = if measured.is_empty() || *setup.cancel.borrow() { nothing } else { &setup.plan.pins };
-    let pins = pins::hold(setup.device, wanted, &warn).await.map_err(RunError::Device)?;
+    let wanted = if sides[0].measured.is_empty() || *first.cancel.borrow() { nothing } else { &first.plan.pins };
+    let pins = pins::hold(first.device, wanted, &warn).await.map_err(RunError::Device)?;
     // The clocks are for whoever lays journal and samples side by side: a run without them is a run.
-    let begun = setup.device.clock().await.ok().flatten();
-    (manifest.pins, manifest.device_clock) = (pins.pinned.clone(), begun.map(|b| DeviceClock::of(Some(b), None)));
-    session.pins = pinned::words(&pins.pinned);
-    let result = match manifest.write(&run) {
+    let begun = first.device.clock().await.ok().flatten();
+    let mut written = Ok(());
+    for side in &mut sides {
+        (side.manifest.pins, side.manifest.device_clock) = (pins.pinned.clone(), begun.map(|b| DeviceClock::of(Some(b), None)));
+        side.session.pins = pinned::words(&pins.pinned);
+        written = written.and_then(|()| side.manifest.write(&side.session.setup.folder.path));
+    }
+    let result = match written {
         Ok(()) => tokio::select! {
-            result = session.measure(&ready, history, &measured, left) => result,
-            () = pins.beat(setup.device) => Ok(()),
+            result = measure::measure(&mut sides) => result,
+            () = pins.beat(first.device) => Ok(()),
         },
         Err(e) => Err(e.into()),
     };
-    session.end_power().await;
-    if session.lost.is_none()
+    for side in &mut sides {
+        side.session.end_power().await;
+    }
+    if sides[0].session.lost.is_none()
         && let Some(begun) = begun
     {
-        manifest.device_clock = Some(DeviceClock::of(Some(begun), setup.device.clock().await.ok().flatten()));
+        let ended = first.device.clock().await.ok().flatten();
+        for side in &mut sides {
+            side.manifest.device_clock = Some(DeviceClock::of(Some(begun), ended));
+        }
     }
-    pins.release(setup.device, &warn).await;
-    // Whatever ended the loop, the tables say what was measured until then.
-    let recorded = tables::write(&run, setup.plan, &manifest);
+    pins.release(first.device, &warn).await;
+    // Whatever ended the loop, the tables say what was measured until then, of every side.
+    let recorded: Vec<_> =
+        sides.iter().map(|side| tables::write(&side.session.setup.folder.path, side.session.setup.plan, &side.manifest)).collect();
     result?;
-    let (recorded, statuses) = recorded?;
-    let count = |status: Status| statuses.iter().filter(|(_, s)| *s == status).count();
-    let outcome = Outcome {
-        ok: count(Status::Ok),
-        failed: count(Status::Failed),
-        skipped: count(Status::Skipped),
-        unverified: count(Status::Unverified),
-        soaks_failed: recorded.launches.iter().filter(|(_, r)| r.pass == Pass::Soak && r.status != Status::Ok).count(),
-        unavailable: session.unavailable,
-        interrupted: session.interrupted,
-        lost: session.lost,
-        aborted: session.aborted,
-    };
-    let places = Portable::new(&run);
-    manifest.warnings = recorded.warnings.iter().map(|w| places.text(w)).collect();
-    manifest.device_says = setup.device.says();
-    let mut trips: Vec<f64> = recorded.launches.iter().map(|(_, r)| r.round_trips as f64).collect();
-    trips.retain(|n| *n > 0.0);
-    if let (Some(median), Some(says)) = (stats::median(&trips), manifest.device_says.as_object_mut()) {
-        says.insert("adb_round_trips_per_launch".to_owned(), median.into());
-    }
-    if !outcome.interrupted && outcome.lost.is_none() && outcome.aborted.is_none() {
-        manifest.finished_utc = Some(crate::utc_now());
-        let Outcome { ok, failed, skipped, unverified, .. } = outcome;
-        recorder.say(&Event::RunEnd { ok, failed, skipped, unverified });
-    }
-    manifest.write(&run)?;
-    recorder.check()?;
-    Ok(outcome)
+    sides.into_iter().zip(recorded).map(|(side, recorded)| side.end(recorded?)).collect()
 }
 
 struct Session<'a, D> {
@@ -291,153 +231,6 @@ impl<D: Device> Session<'_, D> {
         self.setup.backends.iter().find(|b| b.id() == id).copied()
     }
 
-    /// Makes what the cells need that are not finished; by place in the plan.
-    fn prepare(&mut self, finished: &BTreeSet<usize>) -> BTreeMap<usize, ReadyCell> {
-        let (setup, recorder) = (self.setup, self.recorder);
-        let say = |event: Event| recorder.say(&event);
-        let mut workshop = Workshop::new(setup.cache, setup.plan, &say);
-        let mut ready = BTreeMap::new();
-        for (place, planned) in setup.plan.cells.iter().enumerate() {
-            if *setup.cancel.borrow() {
-                break;
-            }
-            if finished.contains(&place) {
-                continue;
-            }
-            let skip = |reason: String| recorder.say(&Event::CellSkipped { cell: planned.id.clone(), reason });
-            if let Some(reason) = &planned.skipped {
-                skip(reason.clone());
-                continue;
-            }
-            let Some(backend) = self.backend(&planned.cell.backend) else {
-                skip(format!("this bench has no backend {}", planned.cell.backend));
-                continue;
-            };
-            if let (Unit::Npu, Some(reason)) = (planned.cell.unit, &setup.device.facts().no_llm) {
-                skip(format!("this chip's NPU can't run language models: {reason}"));
-                continue;
-            }
-            let unavailable = match backend.probe(setup.device.facts(), setup.installed) {
-                Availability::Ready { .. } => None,
-                Availability::Missing { what, remedy } => Some(format!("{what} is missing: {remedy}")),
-                Availability::Refused { reason } => Some(reason),
-            };
-            if let Some(reason) = unavailable {
-                let note = format!("{}: {reason}", planned.cell.backend);
-                if !self.unavailable.contains(&note) {
-                    self.unavailable.push(note);
-                }
-                skip(reason);
-                continue;
-            }
-            match workshop.ready(planned) {
-                Ok(cell) => {
-                    ready.insert(place, cell);
-                }
-                Err(failure) => recorder.say(&Event::CellFailed { cell: planned.id.clone(), failure }),
-            }
-        }
-        ready
-    }
-
-    async fn measure(
-        &mut self,
-        ready: &BTreeMap<usize, ReadyCell>,
-        history: History,
-        measured: &BTreeSet<usize>,
-        left: soak::Left,
-    ) -> Result<(), RunError> {
-        let plan = self.setup.plan;
-        if *self.setup.cancel.borrow() {
-            // While something was being made: what is not ready was not tried.
-            self.interrupted = true;
-            self.recorder.say(&Event::Interrupted { by: "the user".to_owned() });
-            return Ok(());
-        }
-        let History { mut progress, done } = history;
-        progress.retain(|place, _| measured.contains(place));
-        for place in measured {
-            progress.entry(*place).or_default();
-        }
-        for (place, cell) in &progress {
-            if let Some(stop) = cell.stop {
-                self.recorder.say(&Event::CellDone { cell: plan.cells[*place].id.clone(), stop: stop.to_owned() });
-            }
-        }
-        let started = Instant::now();
-        let budget = plan.measure.budget_ms.map(Duration::from_millis);
-        let mut block = None;
-        let mut begin = Begin::Go(Start::default());
-        let schedule = plan.schedule();
-        for scheduled in &schedule {
-            let Some(cell) = progress.get(&scheduled.cell).filter(|p| p.stop.is_none()) else { continue };
-            if done.contains(&(scheduled.cell, Pass::Measure, scheduled.launch)) || cell.launches >= plan.measure.repetitions_max {
-                continue;
-            }
-            if block != Some(scheduled.block) {
-                if block.is_none() {
-                    self.begin_power().await?;
-                }
-                if budget.is_some_and(|b| started.elapsed() >= b) {
-                    self.stop_all(&mut progress, "budget");
-                    break;
-                }
-                block = Some(scheduled.block);
-                let launches =
-                    schedule.iter().filter(|s| s.block == scheduled.block && progress.get(&s.cell).is_some_and(|p| p.stop.is_none()));
-                self.recorder.say(&Event::BlockBegin { block: scheduled.block, launches: launches.count() });
-                begin = self.settle(scheduled.block).await?;
-            }
-            let launched = match &begin {
-                Begin::Go(start) => {
-                    self.launch(&ready[&scheduled.cell], scheduled.cell, (Pass::Measure, scheduled.launch, scheduled.block), start, None)
-                        .await?
-                }
-                Begin::Skip(start) => Some(self.skip(scheduled.cell, scheduled.launch, scheduled.block, start)?),
-                Begin::Stop => None,
-            };
-            let Some(Launched { record, lost }) = launched else {
-                if self.lost.is_some() || self.aborted.is_some() {
-                    self.stop_all(&mut progress, "interrupted");
-                    return Ok(());
-                }
-                self.interrupted = true;
-                self.recorder.say(&Event::Interrupted { by: "the user".to_owned() });
-                self.stop_all(&mut progress, "interrupted");
-                return Ok(());
-            };
-            if lost {
-                self.gone(&record);
-                self.stop_all(&mut progress, "interrupted");
-                return Ok(());
-            }
-            self.took.insert(scheduled.cell, step_times(&record));
-            if record.status == Status::Ok {
-                self.idled.insert(scheduled.cell);
-            }
-            if let Some(cell) = progress.get_mut(&scheduled.cell) {
-                count(cell, &record, plan);
-                if let Some(stop) = cell.stop {
-                    self.recorder.say(&Event::CellDone { cell: record.cell, stop: stop.to_owned() });
-                }
-            }
-            self.recorder.check()?;
-        }
-        let spent = || budget.is_some_and(|b| started.elapsed() >= b);
-        self.profile(ready, &progress, &done, spent).await?;
-        if self.interrupted || self.lost.is_some() {
-            return Ok(());
-        }
-        self.soak(ready, &progress, &done, left).await
-    }
-
-    fn stop_all(&self, progress: &mut BTreeMap<usize, Progress>, why: &'static str) {
-        for (place, cell) in progress.iter_mut().filter(|(_, p)| p.stop.is_none()) {
-            cell.stop = Some(why);
-            self.recorder.say(&Event::CellDone { cell: self.setup.plan.cells[*place].id.clone(), stop: why.to_owned() });
-        }
-    }
-
     /// The baseline, the pulses and the meter. A device that is lost here is lost again by the launch that follows.
     async fn begin_power(&mut self) -> Result<(), RunError> {
         let (setup, recorder) = (self.setup, self.recorder);
@@ -455,7 +248,7 @@ impl<D: Device> Session<'_, D> {
 
     async fn end_power(&mut self) {
         if let (Some(begun), Some(power)) = (self.power.take(), &self.setup.plan.power) {
-            begun.end(power, &|event: &Event| self.recorder.say(event)).await;
+            begun.end(self.setup.device, power, self.setup.cancel.clone(), &|event: &Event| self.recorder.say(event)).await;
         }
     }
 

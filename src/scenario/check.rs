@@ -7,6 +7,7 @@ mod measure;
 mod models;
 mod pin;
 mod power;
+mod require;
 mod settle;
 mod soak;
 
@@ -85,6 +86,8 @@ pub fn check(
     let soak = cx.soak(file.soak, telemetry_rate_hz > 0.0);
     let power = cx.power(file.power, device.local, telemetry_rate_hz > 0.0);
     let (matrix, written) = matrix.unzip();
+    let required = file.require.unwrap_or_default();
+    let require = cx.requirements(&required, &models, matrix.as_ref(), soak.as_ref(), verify.reference);
     let scenario = Scenario {
         name: file.name.map(|n| n.value).unwrap_or_default(),
         sha256: crate::hex(&Sha256::digest(text.as_bytes())),
@@ -102,12 +105,13 @@ pub fn check(
         pins,
         soak,
         power,
+        require,
         commands: cx.commands.clone(),
         warnings: Problems::default(),
     };
     // What the combinations come to can only be said of a file that is otherwise right.
     if let Some(written) = written.filter(|_| !cx.out.failed()) {
-        cx.combinations(&scenario, written);
+        cx.combinations(&scenario, written, &required);
     }
     scenario
 }

@@ -11,6 +11,7 @@ use super::{
     key::Selector,
     power::Power,
     problem::Problems,
+    require::Requirement,
     soak::Soak,
     state::{Environment, Pin, Settle},
 };
@@ -50,6 +51,8 @@ pub struct Scenario {
     pub soak: Option<Soak>,
     /// What is done about power; absent without `[power]`.
     pub power: Option<Power>,
+    /// What the product needs.
+    pub require: Vec<Requirement>,
     /// Programs of the user.
     pub commands: Vec<Command>,
     /// What is probably not meant as it is written; empty when all is well.

@@ -26,6 +26,16 @@ pub(super) fn block_of(seed: u64, cells: usize, block: u32) -> Vec<usize> {
     order
 }
 
+/// The sides of an A/B run in the order in which they make a launch; a run with one side has no choice. Of two launches of a cell that follow one
+/// another, 0 and 1, 2 and 3, one begins with the first side and one with the second, by the seed: neither side is always the warmed-up one, and
+/// no rhythm of the device's own falls together with the change.
+pub fn turns(seed: u64, scheduled: &Scheduled, sides: usize) -> Vec<usize> {
+    let (two, half) = (u64::from(scheduled.launch / 2), scheduled.launch % 2 == 1);
+    let salt = (scheduled.cell as u64).wrapping_mul(0x9FB2_1C65_1E98_DF25) ^ two.wrapping_mul(0xD1B5_4A32_D192_ED03);
+    let turned = (SplitMix64::new(SplitMix64::new(seed ^ 0xAB).next() ^ salt).below(2) == 1) != half;
+    if turned { (0..sides).rev().collect() } else { (0..sides).collect() }
+}
+
 /// Every launch in order. Interleaved, a block is one launch of every cell in a shuffled order; sequential, a block is all
 /// launches of one cell.
 pub fn schedule(order: Order, seed: u64, cells: usize, launches: u32) -> Vec<Scheduled> {

@@ -14,6 +14,7 @@ use super::{
     filter::Filter,
     order,
     power::Power,
+    require::Requirement,
     soak::Soak,
     state::{Environment, Pin, Settle},
 };
@@ -55,6 +56,9 @@ pub struct Plan {
     /// What is done about power; absent without `[power]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<Power>,
+    /// What the product needs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub require: Vec<Requirement>,
     /// Programs of the user.
     #[serde(default)]
     pub commands: Vec<Command>,
@@ -127,6 +131,7 @@ impl Scenario {
             pins: self.pins.clone(),
             soak: self.soak.clone(),
             power: self.power.clone(),
+            require: self.require.clone(),
             commands: self.commands.clone(),
             tokenizers: self.models.iter().filter_map(|(name, spec)| Some((name.clone(), spec.tokenizer.clone()?))).collect(),
             cells: cells.collect(),

@@ -5,6 +5,7 @@ mod errors;
 mod fake;
 mod hostile;
 mod planning;
+mod require;
 mod shipped;
 mod state;
 

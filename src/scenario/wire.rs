@@ -3,6 +3,7 @@
 //! the checks then go on with the rest of the file.
 
 mod power;
+mod require;
 mod soak;
 mod state;
 
@@ -15,6 +16,7 @@ use serde::Deserialize;
 use super::value::{At, List, QuantWord, Refused, Texts, UnitWord};
 
 pub use power::{Meter, Method as PowerMethod, Power};
+pub use require::{Require, Where};
 pub use soak::{Keep, Soak, Trip};
 pub use state::{Band, Environment, OnOff, Settle, SettlePolicy, YesNo};
 
@@ -53,8 +55,8 @@ pub struct File {
     pub settle: Option<Settle>,
     /// Running for long to see throttling.
     pub soak: Option<Soak>,
-    /// What the product needs. Not carried out by this version.
-    pub require: Option<Refused>,
+    /// What the product needs.
+    pub require: Option<Vec<At<Require>>>,
     /// What the selection prefers. Not carried out by this version.
     pub prefer: Option<Refused>,
     /// Power and energy.
@@ -233,6 +235,7 @@ macro_rules! axis_of {
     })+ };
 }
 axis_of!(Artifact, Matrix, Exclude);
+use axis_of;
 
 /// A number of tokens, threads or sequences: at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]

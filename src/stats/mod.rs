@@ -9,6 +9,8 @@
 //! The intervals take the values as independent draws. The queries of one launch are not: they share its process, its heap layout and its
 //! temperature. So whoever calls gives one value a launch, the median of its warm queries.
 
+mod centre;
+mod effect;
 mod interval;
 mod location;
 mod outliers;
@@ -18,10 +20,13 @@ mod stability;
 mod stopping;
 mod student;
 mod summary;
+mod tail;
 
 #[cfg(test)]
 mod reference;
 
+pub use centre::{Centre, centre, hodges_lehmann, log_centre};
+pub use effect::{Effect, FEWEST_FOR_EFFECT, log_effect, paired_effect};
 pub use interval::{Interval, Method, interval, interval_at};
 pub use location::{mad, mean, median, quantile, relative_spread, standard_deviation};
 pub use outliers::{OUTLIER_LIMIT, outliers};
@@ -29,5 +34,6 @@ pub use ratio::{Ends, FEWEST_FOR_RATIO, Ratio, ratio_of_medians};
 pub use resample::RESAMPLES;
 pub use stability::{STABLE_SPREAD, Stability, stability};
 pub use stopping::{checkpoints, reached};
-pub use student::student_95;
+pub use student::{beyond, student, student_95};
 pub use summary::{DEFAULT_SEED, N_SMALL, Summary};
+pub use tail::{Tail, tail};

@@ -1,5 +1,6 @@
 //! What `cells.csv` keeps of a sample.
 
+use super::centre::centre;
 use super::interval::{Method, interval};
 use super::location::{mad, median};
 
@@ -22,6 +23,8 @@ pub struct Summary {
     pub hi: f64,
     /// Median absolute deviation, raw.
     pub mad: f64,
+    /// Location of the logarithms, in the values' unit; see [`centre`].
+    pub centre: Option<f64>,
     /// Fewer than [`N_SMALL`] values.
     pub n_small: bool,
     /// How the interval was made.
@@ -40,6 +43,7 @@ impl Summary {
             lo: found.lo,
             hi: found.hi,
             mad: mad(values)?,
+            centre: centre(values),
             n_small: values.len() < N_SMALL,
             method: found.method,
             coverage: found.coverage,

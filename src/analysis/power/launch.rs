@@ -3,7 +3,7 @@
 use super::{
     Asked, Baseline, BaselineState, CurrentUnit, Meter, Refusal, Telemetry, Window,
     integral::Watts,
-    method::{Report, power},
+    method::{METER, Report, power},
 };
 
 /// The metrics, as columns: each is there, or has its reason in [`LaunchPower::absent`].
@@ -32,8 +32,8 @@ const PHASE_PERIODS: f64 = 3.0;
 pub struct Load {
     /// From the begin of its first measured query to the end of its last.
     pub window: (f64, f64),
-    /// Prompt tokens of all queries in it.
-    pub prompt_tokens: u64,
+    /// Prompt tokens of all queries in it, if each says how many.
+    pub prompt_tokens: Option<u64>,
     /// Generated tokens of all queries in it.
     pub gen_tokens: u64,
     /// The queries.
@@ -98,8 +98,21 @@ pub struct LaunchPower {
     pub current: Option<CurrentUnit>,
     /// The charge states in the window.
     pub charge_state: Option<String>,
+    /// Where an external meter's clock stood in the window.
+    pub clock: Option<MeterClock>,
     /// Metric and reason.
     pub absent: Vec<(&'static str, String)>,
+}
+
+/// Where an external meter's clock stood in a launch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MeterClock {
+    /// Meter's seconds minus device's seconds, in the middle of the window.
+    pub offset_s: f64,
+    /// By how much that may be off, s; the bound of the joules holds it.
+    pub error_s: f64,
+    /// How much it runs fast, in millionths, where the pulses after the last launch tell.
+    pub drift_ppm: Option<f64>,
 }
 
 impl LaunchPower {
@@ -170,19 +183,20 @@ impl LaunchPower {
     /// Rule R15: a window that mixes phases says nothing about one of them.
     fn per_token(&mut self, load: &Load, net_j: f64) {
         let (prefill, decode) = load.shares();
-        let mut each = |metric, share: f64, tokens: u64, phase: &str| {
-            if share >= LOOP_SHARE && tokens > 0 {
-                return Some(net_j / tokens as f64);
-            }
-            let why = format!(
-                "{phase} is {:.0} % of the window, a loop of it has 95 %: cells.csv has it by regression where prompt and generated tokens vary",
-                share * 100.0
-            );
+        let mut each = |metric, share: f64, tokens: Option<u64>, phase: &str| {
+            let why = match tokens {
+                Some(tokens) if share >= LOOP_SHARE && tokens > 0 => return Some(net_j / tokens as f64),
+                None | Some(0) if share >= LOOP_SHARE => format!("how many tokens its {phase} took is not known"),
+                _ => format!(
+                    "{phase} is {:.0} % of the window, a loop of it has 95 %: cells.csv has it by regression where prompt and generated tokens vary",
+                    share * 100.0
+                ),
+            };
             self.lacks(&[metric], &why);
             None
         };
         let prompt = each("energy_j_per_prompt_tok", prefill, load.prompt_tokens, "prefill");
-        let generated = each("energy_j_per_tok", decode, load.gen_tokens, "decode");
+        let generated = each("energy_j_per_tok", decode, Some(load.gen_tokens), "decode");
         (self.j_per_prompt_tok, self.j_per_tok) = (prompt, generated);
     }
 
@@ -216,6 +230,11 @@ pub fn launch(load: &Load, telemetry: &Telemetry, meter: Option<&Meter>, asked: 
         unit: m.unit.clone(),
         current: m.current,
         charge_state,
+        clock: meter.filter(|_| m.method == METER).and_then(|meter| meter.clock.as_ref().ok()).map(|clock| MeterClock {
+            offset_s: clock.offset_s(f64::midpoint(from, to)),
+            error_s: clock.error_s(from).max(clock.error_s(to)),
+            drift_ppm: clock.drift().map(|share| share * 1e6),
+        }),
         ..LaunchPower::default()
     };
     for (metric, intervals, what) in [("prefill_power_w", &load.prefill, "prefill"), ("decode_power_w", &load.decode, "decode")] {
@@ -249,7 +268,7 @@ pub fn launch(load: &Load, telemetry: &Telemetry, meter: Option<&Meter>, asked: 
 
 fn named(telemetry: &Telemetry, meter: Option<&Meter>) -> Option<String> {
     match (meter, telemetry.batteries.is_empty()) {
-        (Some(_), _) => Some("meter".to_owned()),
+        (Some(_), _) => Some(METER.to_owned()),
         (None, false) => Some("battery".to_owned()),
         (None, true) => None,
     }

@@ -1,5 +1,5 @@
 //! An external meter: a CSV of `t_s,w` in the meter's own seconds, and its clock found by the pulses of load that `bench` gave before the first
-//! launch.
+//! launch, and after the last one: two places tell how fast that clock runs.
 
 use thiserror::Error;
 
@@ -74,15 +74,65 @@ pub fn read(text: &str) -> Result<Vec<Point>, MeterError> {
     if samples.is_empty() { Err(MeterError::Empty) } else { Ok(samples) }
 }
 
-/// Where the meter's clock stands against the device's.
+/// Where the meter's clock stands against the device's at one time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Alignment {
+    /// When: the middle of the pulses in the device's seconds.
+    pub at_s: f64,
     /// Meter's seconds minus device's seconds.
     pub offset_s: f64,
     /// By how much that may be off, s.
     pub error_s: f64,
     /// Correlation of watts and load at that offset, up to 1.
     pub correlation: f64,
+}
+
+/// The most that a meter's clock is taken to run fast or slow, as a share: allowed for where no second place says how fast it does. A quartz is off by
+/// 1e-4 at most, the oscillator of a cheap microcontroller by ten times that; 1e-2 is also how far from the first the second place is looked for.
+const DRIFT: f64 = 1e-3;
+const MOST_DRIFT: f64 = 1e-2;
+
+/// The meter's clock over a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Clock {
+    /// Before the first launch.
+    pub start: Alignment,
+    /// After the last one; `None` where that was not reached or not found.
+    pub end: Option<Alignment>,
+}
+impl Clock {
+    /// Finds it by the pulses before the first launch and those after the last one.
+    ///
+    /// # Errors
+    /// As [`align`] with the first ones; the second ones may be missing.
+    pub fn find(samples: &[Point], start: &[(f64, f64)], end: &[(f64, f64)]) -> Result<Self, MeterError> {
+        let start = align(samples, start, None)?;
+        let expected = end.first().map(|p| (start.offset_s, MOST_DRIFT * (p.0 - start.at_s) + MARGIN_S));
+        Ok(Self { start, end: align(samples, end, expected).ok() })
+    }
+
+    /// Share by which it runs fast, as far as that is known.
+    pub fn drift(&self) -> Option<f64> {
+        self.end.map(|end| (end.offset_s - self.start.offset_s) / (end.at_s - self.start.at_s))
+    }
+
+    /// Meter's seconds minus device's seconds at a time of the device's.
+    pub fn offset_s(&self, t_s: f64) -> f64 {
+        self.start.offset_s + self.drift().unwrap_or(0.0) * (t_s - self.start.at_s)
+    }
+
+    /// The device's seconds of a time of the meter's.
+    pub fn device_s(&self, meter_s: f64) -> f64 {
+        let Alignment { at_s, offset_s, .. } = self.start;
+        at_s + (meter_s - offset_s - at_s) / (1.0 + self.drift().unwrap_or(0.0))
+    }
+
+    /// By how much the offset may be off at a time of the device's, s.
+    pub fn error_s(&self, t_s: f64) -> f64 {
+        let (begin, end) = (self.start, self.end.unwrap_or(self.start));
+        let away_s = (begin.at_s - t_s).max(t_s - end.at_s).max(0.0);
+        begin.error_s.max(end.error_s) + DRIFT * away_s
+    }
 }
 
 /// Least correlation of the watts with the pulses.
@@ -95,30 +145,29 @@ const MOST_GAP_S: f64 = 5.0;
 const MARGIN_S: f64 = 2.0;
 
 /// Finds the pulses (begin and end of each, in the device's seconds) in the meter's samples: the offset at which the watts correlate best with
-/// busy and idle (Pearson), refined by the steps of the watts at the pulses' edges.
+/// busy and idle (Pearson), refined by the steps of the watts at the pulses' edges. `expected`: an offset, and how far from it to look.
 ///
 /// # Errors
 /// No pulse, pulses that are not found or that fit in two places.
-pub fn align(samples: &[Point], pulses: &[(f64, f64)]) -> Result<Alignment, MeterError> {
+pub fn align(samples: &[Point], pulses: &[(f64, f64)], expected: Option<(f64, f64)>) -> Result<Alignment, MeterError> {
     let (Some(first), Some(last)) = (pulses.first(), pulses.last()) else { return Err(MeterError::NoPulse) };
     if samples.is_empty() {
         return Err(MeterError::Empty);
     }
     let (from, to) = (first.0 - MARGIN_S, last.1 + MARGIN_S);
     // Every place at which all pulses are within what the meter saw.
-    let places: Vec<Places> =
-        samples.chunk_by(|a, b| b.t_s - a.t_s <= MOST_GAP_S).filter_map(|run| Places::of(run, first.0, last.1)).collect();
+    let (least, most) = expected.map_or((f64::NEG_INFINITY, f64::INFINITY), |(offset, around)| (offset - around, offset + around));
+    let runs = samples.chunk_by(|a, b| b.t_s - a.t_s <= MOST_GAP_S);
+    let places: Vec<Places> = runs.filter_map(|run| Places::of(run, (first.0, last.1), (least, most))).collect();
     if places.is_empty() {
         return Err(MeterError::NotFound { best: 0.0, needed: FOUND });
     }
     let shortest = pulses.iter().map(|p| p.1 - p.0).fold(f64::INFINITY, f64::min);
     let sums = Sums::of(samples);
     // Coarse: an eighth of the shortest pulse, in the step of the offset and in what watts and load are compared over.
-    let step = shortest / 8.0;
-    let try_at = |offset: f64, cell: f64| correlation(&sums, pulses, (from, to), offset, cell);
-    let offsets =
-        places.iter().flat_map(|p| (0..=((p.high - p.low) / step).floor() as usize).map(move |i| (p.low + i as f64 * step, p.sample_s)));
-    let scores: Vec<(f64, f64, f64)> = offsets.map(|(o, sample_s)| (o, try_at(o, step), sample_s)).collect();
+    let load = Load::of(pulses, (from, to), shortest / 8.0);
+    let step = load.cell_s;
+    let scores: Vec<(f64, f64, f64)> = places.iter().flat_map(|p| load.slide(&sums, p)).collect();
     let best = scores.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0.0, 0.0, step));
     if best.1 < FOUND {
         return Err(MeterError::NotFound { best: best.1, needed: FOUND });
@@ -130,17 +179,18 @@ pub fn align(samples: &[Point], pulses: &[(f64, f64)]) -> Result<Alignment, Mete
     }
     let sample_s = best.2;
     let finest = sample_s.max(0.005).min(step);
+    let load = Load::of(pulses, (from, to), finest);
     // Finer around the best place, down to a fraction of a sample; the middle of all that are as good.
     let (mut centre, mut around) = (best.0, step);
     let (mut half, mut top) = (step, best.1);
     while around > finest / 20.0 {
-        let fine: Vec<(f64, f64)> = (-20..=20).map(|i| centre + f64::from(i) * around / 20.0).map(|o| (o, try_at(o, finest))).collect();
+        let fine: Vec<(f64, f64)> = (-20..=20).map(|i| centre + f64::from(i) * around / 20.0).map(|o| (o, load.at(&sums, o))).collect();
         top = fine.iter().map(|s| s.1).fold(f64::NEG_INFINITY, f64::max);
         let good: Vec<f64> = fine.iter().filter(|s| s.1 >= top - 1e-6).map(|s| s.0).collect();
         let (a, b) = (good.first().copied().unwrap_or(centre), good.last().copied().unwrap_or(centre));
         (centre, half, around) = (f64::midpoint(a, b), (b - a) / 2.0, around / 8.0);
     }
-    Ok(Alignment { offset_s: centre, error_s: half + sample_s.max(0.02), correlation: top })
+    Ok(Alignment { at_s: f64::midpoint(first.0, last.1), offset_s: centre, error_s: half + sample_s.max(0.02), correlation: top })
 }
 
 /// Offsets at which all pulses lie within one stretch of samples without a gap.
@@ -151,9 +201,9 @@ struct Places {
     sample_s: f64,
 }
 impl Places {
-    fn of(run: &[Point], first_s: f64, last_s: f64) -> Option<Self> {
+    fn of(run: &[Point], (first_s, last_s): (f64, f64), (least, most): (f64, f64)) -> Option<Self> {
         let (begin, end) = (run.first()?.t_s, run.last()?.t_s);
-        let (low, high) = (begin - first_s, end - last_s);
+        let (low, high) = ((begin - first_s).max(least), (end - last_s).min(most));
         let sample_s = ((end - begin) / run.len().max(2) as f64).max(1e-6);
         (end - begin >= last_s - first_s && high >= low).then_some(Self { low, high, sample_s })
     }
@@ -185,17 +235,50 @@ impl<'a> Sums<'a> {
     }
 }
 
-/// Pearson's correlation of watts and busy over small cells of the time around the pulses.
-fn correlation(sums: &Sums<'_>, pulses: &[(f64, f64)], (from, to): (f64, f64), offset: f64, cell: f64) -> f64 {
-    let cells = ((to - from) / cell).ceil().max(1.0);
-    let cell = (to - from) / cells;
-    let (mut sx, mut sy, mut sxx, mut syy, mut sxy) = (0.0, 0.0, 0.0, 0.0, 0.0);
-    for i in 0..cells as usize {
-        let (begin, end) = (from + i as f64 * cell, from + (i + 1) as f64 * cell);
-        let busy: f64 = pulses.iter().map(|p| (p.1.min(end) - p.0.max(begin)).max(0.0)).sum::<f64>() / cell;
-        let watts = sums.mean(begin + offset, end + offset);
-        (sx, sy, sxx, syy, sxy) = (sx + busy, sy + watts, sxx + busy * busy, syy + watts * watts, sxy + busy * watts);
+/// The load around the pulses in small cells of time: the share of each that is busy.
+struct Load {
+    from_s: f64,
+    cell_s: f64,
+    busy: Vec<f64>,
+}
+impl Load {
+    fn of(pulses: &[(f64, f64)], (from, to): (f64, f64), cell_s: f64) -> Self {
+        let cells = ((to - from) / cell_s).ceil().max(1.0);
+        let cell_s = (to - from) / cells;
+        let share = |i: usize| {
+            let (begin, end) = (from + i as f64 * cell_s, from + (i + 1) as f64 * cell_s);
+            pulses.iter().map(|p| (p.1.min(end) - p.0.max(begin)).max(0.0)).sum::<f64>() / cell_s
+        };
+        Self { from_s: from, cell_s, busy: (0..cells as usize).map(share).collect() }
     }
-    let (vx, vy) = (sxx - sx * sx / cells, syy - sy * sy / cells);
-    if vx <= 0.0 || vy <= 1e-12 * (syy.abs() + 1e-12) { 0.0 } else { (sxy - sx * sy / cells) / (vx * vy).sqrt() }
+
+    /// Mean watts of as many cells from an offset on.
+    fn watts(&self, sums: &Sums<'_>, offset: f64, cells: usize) -> Vec<f64> {
+        let begin = |i: usize| offset + self.from_s + i as f64 * self.cell_s;
+        (0..cells).map(|i| sums.mean(begin(i), begin(i + 1))).collect()
+    }
+
+    /// Correlation of the watts with it at an offset.
+    fn at(&self, sums: &Sums<'_>, offset: f64) -> f64 {
+        correlation(&self.busy, &self.watts(sums, offset, self.busy.len()))
+    }
+
+    /// The same at every offset of a place, a cell apart: offset, correlation, and time between two samples there.
+    fn slide(&self, sums: &Sums<'_>, place: &Places) -> Vec<(f64, f64, f64)> {
+        let steps = ((place.high - place.low) / self.cell_s).floor() as usize;
+        let watts = self.watts(sums, place.low, steps + self.busy.len());
+        let offset = |i: usize| place.low + i as f64 * self.cell_s;
+        watts.windows(self.busy.len()).enumerate().map(|(i, own)| (offset(i), correlation(&self.busy, own), place.sample_s)).collect()
+    }
+}
+
+/// Pearson's correlation; 0 for watts that do not change.
+fn correlation(busy: &[f64], watts: &[f64]) -> f64 {
+    let n = busy.len() as f64;
+    let (mut sx, mut sy, mut sxx, mut syy, mut sxy) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    for (x, y) in busy.iter().zip(watts) {
+        (sx, sy, sxx, syy, sxy) = (sx + x, sy + y, sxx + x * x, syy + y * y, sxy + x * y);
+    }
+    let (vx, vy) = (sxx - sx * sx / n, syy - sy * sy / n);
+    if vx <= 0.0 || vy <= 1e-12 * (syy.abs() + 1e-12) { 0.0 } else { (sxy - sx * sy / n) / (vx * vy).sqrt() }
 }

@@ -4,7 +4,7 @@ use super::{
     CurrentUnit, Energy, Point, Refusal, Telemetry,
     battery::{self, charge_state, on_battery},
     integral::Watts,
-    meter::Alignment,
+    meter::Clock,
     telemetry::within,
 };
 
@@ -39,7 +39,7 @@ pub struct Meter {
     /// W over the meter's own seconds.
     pub samples: Vec<Point>,
     /// Where its clock stands, or why that is not known.
-    pub alignment: Result<Alignment, super::MeterError>,
+    pub clock: Result<Clock, super::MeterError>,
 }
 
 /// A window in seconds of the device's monotonic clock, and the least length that a gauge needs apart from its updates.
@@ -92,6 +92,8 @@ pub struct Report {
     pub power: Result<Measured, Refusal>,
 }
 
+/// The method's name in tables.
+pub(super) const METER: &str = "meter";
 /// Boot time may grow by this many ms against monotonic time before a window counts as slept in (rule R17).
 const SUSPENDED_MS: f64 = 100.0;
 
@@ -124,10 +126,10 @@ fn measured(
     match method {
         Method::Meter => {
             let meter = meter.ok_or_else(|| Refusal::Missing("no external meter: name it in [power] meter".to_owned()))?;
-            let at = meter.alignment.clone()?;
-            let polls: Vec<Point> = meter.samples.iter().map(|p| Point { t_s: p.t_s - at.offset_s, value: p.value }).collect();
-            let watts = Watts::sampled(polls, at.error_s);
-            finish("meter".to_owned(), watts, Window { floor_s: 0.0, ..window }, None)
+            let clock = meter.clock.clone()?;
+            let polls: Vec<Point> = meter.samples.iter().map(|p| Point { t_s: clock.device_s(p.t_s), value: p.value }).collect();
+            let watts = Watts::sampled(polls, clock.error_s(ends.0).max(clock.error_s(ends.1)));
+            finish(METER.to_owned(), watts, Window { floor_s: 0.0, ..window }, None)
         }
         Method::Hwmon => {
             let (chip, watts) = rails(telemetry, asked.rails, ends)?;

@@ -19,8 +19,8 @@ mod tests;
 
 pub use baseline::{Baseline, BaselineState, SHORTEST_BASELINE_S, baseline, chosen};
 pub use integral::{Energy, Point, integrate};
-pub use launch::{LOOP_SHARE, LaunchPower, Load, METRICS, launch};
-pub use meter::{Alignment, MeterError, align, read as read_meter};
+pub use launch::{LOOP_SHARE, LaunchPower, Load, METRICS, MeterClock, launch};
+pub use meter::{Alignment, Clock, MeterError, align, read as read_meter};
 pub use method::{Asked, Measured, Meter, Method, Window, series, shortest_window_s, standing};
 pub use phases::{Fit, FitError, least_squares};
 pub use refusal::Refusal;

@@ -149,7 +149,7 @@ pub struct Worked {
     /// Queries that did.
     pub queries: u32,
     /// Their prompt tokens.
-    pub prompt_tokens: u64,
+    pub prompt_tokens: Option<u64>,
     /// Tokens that came out.
     pub gen_tokens: u64,
     /// From submission to first token, all together, in seconds.
@@ -161,12 +161,20 @@ impl Worked {
     fn of(measured: &[&Query]) -> Option<Self> {
         let answered = || measured.iter().copied().filter(|q| q.aggregate_n.is_none() && !q.tokens.is_empty());
         let (first, last) = (answered().next()?, answered().next_back()?);
-        let mut all =
-            Self { first: first.clone(), last: last.clone(), queries: 0, prompt_tokens: 0, gen_tokens: 0, prefill_s: 0.0, decode_s: 0.0 };
+        let mut all = Self {
+            first: first.clone(),
+            last: last.clone(),
+            queries: 0,
+            prompt_tokens: Some(0),
+            gen_tokens: 0,
+            prefill_s: 0.0,
+            decode_s: 0.0,
+        };
         for q in answered() {
             let (Some(begin), Some(end)) = (q.tokens.first(), q.tokens.last()) else { continue };
             all.queries += 1;
-            all.prompt_tokens += u64::from(q.prompt_tokens.or(q.prompt_tokens_reported).unwrap_or(0));
+            let prompt_tokens = q.prompt_tokens.or(q.prompt_tokens_reported);
+            all.prompt_tokens = all.prompt_tokens.zip(prompt_tokens).map(|(sum, own)| sum + u64::from(own));
             all.gen_tokens += q.tokens.len() as u64;
             all.prefill_s += seconds(q.start_ns, begin.t_ns);
             all.decode_s += seconds(begin.t_ns, end.t_ns);

@@ -325,7 +325,7 @@ fn what_the_measured_queries_add_up_to() {
     let worked = made.analysed(1, |_| ()).worked.expect("measured queries");
     let n = f64::from(measured - 1);
     assert_eq!((worked.first.query, worked.last.query, worked.queries), (1, measured - 1, measured - 1));
-    assert_eq!((worked.prompt_tokens, worked.gen_tokens), (32 * u64::from(measured - 1), 50 * u64::from(measured - 1)));
+    assert_eq!((worked.prompt_tokens, worked.gen_tokens), (Some(32 * u64::from(measured - 1)), 50 * u64::from(measured - 1)));
     // 100 ms to the first token, 49 gaps of 10 ms.
     near(Some(worked.prefill_s), 0.1 * n, 1e-9);
     near(Some(worked.decode_s), 0.49 * n, 1e-9);

@@ -151,6 +151,9 @@ pub(super) fn summarise(row: &mut Row, values: &BTreeMap<&str, Vec<f64>>, made: 
                 ] {
                     row.insert(format!("{}{suffix}", metric.name), value.to_string());
                 }
+                if let Some(centre) = summary.centre {
+                    row.insert(format!("{}_centre", metric.name), centre.to_string());
+                }
             }
         }
     }

@@ -16,8 +16,9 @@ const fn m(name: &'static str, per_query: bool, higher_is_better: bool, meaning:
     Metric { name, meaning, per_query, higher_is_better }
 }
 
-/// Columns of a metric in `cells.csv`, after its name: median, ends of its interval and what that covers, spread, launches.
-pub const METRIC_ENDS: [&str; 6] = ["", "_lo", "_hi", "_coverage", "_mad", "_n"];
+/// Columns of a metric in `cells.csv`, after its name: median, ends of its interval and what that covers, spread, the location
+/// that comparisons use ([`crate::stats::centre`]), launches.
+pub const METRIC_ENDS: [&str; 7] = ["", "_lo", "_hi", "_coverage", "_mad", "_centre", "_n"];
 
 /// Every metric that `cells.csv` summarises, in the columns of [`METRIC_ENDS`].
 pub const METRICS: &[Metric] = &[

@@ -40,20 +40,35 @@ impl<D: Device> Session<'_, D> {
         history.progress.iter().filter_map(over).collect()
     }
 
-    /// Counts the launches that an earlier segment recorded, and says which need not be repeated.
-    pub(super) fn replay(&self, before: &Recorded) -> History {
+    /// The place of a launch's cell, if the launch need not be repeated.
+    fn stands(&self, record: &Record) -> Option<usize> {
+        let again = match record.failure.as_ref().map(|f| f.kind) {
+            None => false,
+            // Hours that ended early are kept, whatever ended them.
+            Some(_) if record.soak.is_some() => self.setup.retry_failed,
+            Some(kind) => kind.is_surroundings() || self.setup.retry_failed,
+        };
+        self.setup.plan.cells.iter().position(|c| c.id == record.cell).filter(|_| !again)
+    }
+
+    /// The measuring launches that an earlier segment recorded and that need not be repeated: place in the plan and number.
+    pub(super) fn kept(&self, before: &Recorded) -> BTreeSet<(usize, u32)> {
+        let measured = before.launches.iter().filter(|(_, record)| record.pass == Pass::Measure);
+        measured.filter_map(|(_, record)| Some((self.stands(record)?, record.launch))).collect()
+    }
+
+    /// Counts the launches that an earlier segment recorded, and says which need not be repeated. A good one counts if it is `whole`: its partner
+    /// in an A/B run is there too.
+    pub(super) fn replay(&self, before: &Recorded, whole: impl Fn(&(usize, u32)) -> bool) -> History {
         let mut history = History::default();
         for (_, record) in &before.launches {
-            let kind = record.failure.as_ref().map(|f| f.kind);
-            let again = match kind {
-                None => false,
-                // Hours that ended early are kept, whatever ended them.
-                Some(_) if record.soak.is_some() => self.setup.retry_failed,
-                Some(kind) => kind.is_surroundings() || self.setup.retry_failed,
-            };
-            let Some(place) = self.setup.plan.cells.iter().position(|c| c.id == record.cell).filter(|_| !again) else { continue };
+            let Some(place) = self.stands(record) else { continue };
+            let measured = record.pass == Pass::Measure;
+            if measured && record.failure.is_none() && !whole(&(place, record.launch)) {
+                continue;
+            }
             history.done.insert((place, record.pass, record.launch));
-            if record.pass == Pass::Measure {
+            if measured {
                 count(history.progress.entry(place).or_default(), record, self.setup.plan);
             }
         }

@@ -114,7 +114,7 @@ impl Context<'_> {
     }
 
     /// What the combinations of a scenario without errors come to.
-    pub(super) fn combinations(&mut self, scenario: &Scenario, written: &At<wire::Matrix>) {
+    pub(super) fn combinations(&mut self, scenario: &Scenario, written: &At<wire::Matrix>, required: &[At<wire::Require>]) {
         let matrix = &scenario.matrix;
         let lists = [matrix.backend.len(), matrix.model.len(), matrix.quant.len(), matrix.prompt_tokens.len(), matrix.gen_tokens.len()];
         let count =
@@ -130,6 +130,13 @@ impl Context<'_> {
         if expansion.cells.is_empty() || is_empty(matrix) {
             let help = "every combination is left out by `exclude`".to_owned();
             return self.out.error(written.span(), "[matrix] leaves no cell to measure", help);
+        }
+        for (requirement, at) in scenario.require.iter().zip(required) {
+            if !expansion.cells.iter().any(|cell| requirement.selects(&cell.cell)) {
+                let span = at.value.r#where.as_ref().map_or(at.span(), At::span);
+                let help = "compare it with the lists of [matrix]".to_owned();
+                self.out.error(span, "this requirement is about no cell of the matrix", help);
+            }
         }
         let applicable = Applicable::new(scenario);
         let mut used = vec![false; scenario.artifacts.len()];

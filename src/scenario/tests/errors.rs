@@ -158,8 +158,6 @@ fn what_this_version_does_not_carry_out_is_refused() {
             format!("16:1 [{section}] is not carried out by this version / take it out: a scenario's wish is refused rather than ignored");
         assert_eq!(only(&format!("{GOOD}\n[{section}]\nx = 1\n")), expected);
     }
-    let expected = "16:1 [[require]] is not carried out by this version / take it out: a scenario's wish is refused rather than ignored";
-    assert_eq!(only(&format!("{GOOD}\n[[require]]\nmetric = \"ttft\"\n[[require]]\nmetric = \"power\"\n")), expected);
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn load() -> Load {
     let begins = (0..15).map(|q| 5.0 + 10.0 * f64::from(q));
     Load {
         window: (5.0, 155.0),
-        prompt_tokens: 15 * 512,
+        prompt_tokens: Some(15 * 512),
         gen_tokens: 15 * 60,
         queries: 15,
         prefill: begins.clone().map(|b| (b, b + 4.0)).collect(),
@@ -76,11 +76,13 @@ fn loops_of_one_phase_have_joules_a_token() {
     // 600 J net for 1500 tokens.
     near(out.j_per_tok.unwrap(), 0.4, 0.015);
     assert_eq!(out.j_per_prompt_tok, None);
-    let prefill = Load { prefill: vec![(5.0, 155.0)], decode: vec![], prompt_tokens: 60_000, gen_tokens: 0, ..load() };
+    let prefill = Load { prefill: vec![(5.0, 155.0)], decode: vec![], prompt_tokens: Some(60_000), gen_tokens: 0, ..load() };
     let out = launch(&prefill, &one_battery(&ABI, 160.0, &mixed), None, Asked::default(), &quiet());
     near(out.j_per_prompt_tok.unwrap(), 0.01, 0.0004);
     assert_eq!((out.j_per_tok, out.tokens_per_pct), (None, None));
     assert_eq!(out.why("tokens_per_battery_pct"), Some("no token came"));
+    let unknown = launch(&Load { prompt_tokens: None, ..prefill }, &one_battery(&ABI, 160.0, &mixed), None, Asked::default(), &quiet());
+    assert_eq!(unknown.why("energy_j_per_prompt_tok"), Some("how many tokens its prefill took is not known"));
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn a_meters_clock_is_found_by_the_pulses() {
     for (rate, offset, lead, noise) in
         [(1000.0, -1000.0, 4.0, 0.2), (100.0, 12.345, 6.0, 1.0), (10.0, 0.77, 5.0, 0.4), (50.0, -977.123, 9.0, 2.0), (4.0, 5.5, 8.0, 0.2)]
     {
-        let found = align(&meter(rate, offset, lead, noise), &PULSES).unwrap();
+        let found = align(&meter(rate, offset, lead, noise), &PULSES, None).unwrap();
         near(found.offset_s, offset, found.error_s);
         assert!(found.error_s <= (1.5 / rate).max(0.05), "{found:?} at {rate} Hz");
         assert!(found.correlation > 0.6, "{found:?}");
@@ -84,15 +84,15 @@ fn a_meters_clock_is_found_by_the_pulses() {
 #[test]
 fn a_meter_without_the_pulses_says_so() {
     let late: Vec<Point> = meter(100.0, 0.0, 4.0, 0.2).into_iter().filter(|p| p.t_s > 1010.0).collect();
-    assert!(matches!(align(&late, &PULSES), Err(MeterError::NotFound { .. })), "{:?}", align(&late, &PULSES));
+    assert!(matches!(align(&late, &PULSES, None), Err(MeterError::NotFound { .. })), "{:?}", align(&late, &PULSES, None));
     let flat: Vec<Point> = (0..6000).map(|i| Point { t_s: f64::from(i) / 100.0, value: 1.5 }).collect();
-    assert!(matches!(align(&flat, &PULSES), Err(MeterError::NotFound { .. })));
-    assert_eq!(align(&flat, &[]), Err(MeterError::NoPulse));
+    assert!(matches!(align(&flat, &PULSES, None), Err(MeterError::NotFound { .. })));
+    assert_eq!(align(&flat, &[], None), Err(MeterError::NoPulse));
     // The same pulses twice.
     let mut twice = meter(100.0, 0.0, 4.0, 0.2);
     let again: Vec<Point> = twice.iter().filter(|p| p.t_s < 1015.0).map(|p| Point { t_s: p.t_s + 200.0, ..*p }).collect();
     twice.extend(again);
-    assert!(matches!(align(&twice, &PULSES), Err(MeterError::Ambiguous { .. })));
+    assert!(matches!(align(&twice, &PULSES, None), Err(MeterError::Ambiguous { .. })));
 }
 
 /// A meter whose clock was set while it recorded: seconds since its start, then those of Unix. Every eighth of a second between would be 218 GB of
@@ -103,19 +103,19 @@ fn a_meter_whose_clock_was_set() {
     samples.insert(0, Point { t_s: 0.0, value: 1.5 });
     for end_s in [1.7e9, 1e300] {
         samples.push(Point { t_s: end_s, value: 1.5 });
-        let found = align(&samples, &PULSES).unwrap();
+        let found = align(&samples, &PULSES, None).unwrap();
         near(found.offset_s, 12.345, found.error_s);
         assert!(found.error_s <= 0.05, "{found:?}");
     }
     let far: Vec<Point> = [1.0, 1e300].map(|t_s| Point { t_s, value: 1.0 }).into();
-    assert!(matches!(align(&far, &PULSES), Err(MeterError::NotFound { .. })));
+    assert!(matches!(align(&far, &PULSES, None), Err(MeterError::NotFound { .. })));
 }
 
 #[test]
 fn a_meters_energy_through_its_offset() {
     let samples = meter(100.0, 250.25, 5.0, 0.2);
-    let alignment = align(&samples, &PULSES);
-    let meter = Meter { samples, alignment };
+    let clock = Clock::find(&samples, &PULSES, &[]);
+    let meter = Meter { samples, clock };
     let power = |telemetry: &Telemetry, asked| method::power(telemetry, Some(&meter), asked, Window::load(1015.0, 1075.0), None).power;
     // 1.5 W x 60 s and 3.5 W x 55 s; the edge at 1020 s is inside, wherever the clock stands within its error.
     let m = power(&Telemetry::default(), Asked::default()).unwrap();
@@ -130,9 +130,42 @@ fn a_meters_energy_through_its_offset() {
     }
     assert!(matches!(power(&telemetry, Asked::default()), Err(Refusal::External(_))));
     assert!(power(&telemetry, Asked { measured: true, ..Asked::default() }).is_ok());
-    let lost = Meter { alignment: Err(MeterError::NoPulse), ..meter.clone() };
+    let lost = Meter { clock: Err(MeterError::NoPulse), ..meter.clone() };
     let none = method::power(&Telemetry::default(), Some(&lost), Asked::default(), Window::load(1015.0, 1075.0), None).power;
     assert_eq!(none, Err(Refusal::Meter(MeterError::NoPulse)));
+}
+
+/// A clock that runs 2000 ppm fast for an hour and a half: 10.8 s, of which the first pulses alone know nothing.
+#[test]
+fn a_meters_clock_that_runs_fast() {
+    const LAST: [(f64, f64); 2] = [(6400.0, 6401.0), (6402.5, 6404.5)];
+    let shown = |t: f64| 40.0 + 1.002 * t;
+    let samples: Vec<Point> = (990 * 20..6420 * 20)
+        .map(|i| f64::from(i) / 20.0)
+        .map(|t| {
+            let busy = PULSES.iter().chain(&LAST).any(|p| (p.0..p.1).contains(&t)) || (6000.0..6060.0).contains(&t);
+            Point { t_s: shown(t), value: if busy { 5.0 } else { 1.5 } }
+        })
+        .collect();
+    let clock = Clock::find(&samples, &PULSES, &LAST).unwrap();
+    near(clock.drift().unwrap(), 0.002, 2e-5);
+    near(clock.offset_s(6030.0), shown(6030.0) - 6030.0, clock.error_s(6030.0));
+    near(clock.device_s(shown(6030.0)), 6030.0, clock.error_s(6030.0));
+    assert!(clock.error_s(6030.0) < 0.15, "{clock:?}");
+    let joules = |last: &[(f64, f64)]| {
+        let meter = Meter { clock: Clock::find(&samples, &PULSES, last), samples: samples.clone() };
+        let window = Window::load(6000.0, 6060.0);
+        method::power(&Telemetry::default(), Some(&meter), Asked::default(), window, None).power.unwrap().energy
+    };
+    // 5 W for 60 s. Without the last pulses it is 10 s beside the truth, and its bound has 5 s of 3.5 W for a clock of which nothing is known.
+    let (known, alone) = (joules(&LAST), joules(&[]));
+    near(known.joules, 300.0, known.error_j);
+    assert!(known.error_j < 1.0, "{known:?}");
+    near(alone.error_j, 3.5 * 5.0, 1.0);
+    assert_eq!(Clock::find(&samples, &PULSES, &[]).unwrap().drift(), None);
+    // Pulses that are in no sample any more tell nothing.
+    let died: Vec<Point> = samples.iter().copied().filter(|p| p.t_s < shown(6200.0)).collect();
+    assert_eq!(Clock::find(&died, &PULSES, &LAST).unwrap().end, None);
 }
 
 #[test]

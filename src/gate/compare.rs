@@ -1,0 +1,294 @@
+//! Run B against run A, cell by cell and metric by metric.
+//!
+//! Launches within a run can't show what a session does to all of them alike: the temperature of the day, where the loader put the program,
+//! what else the machine did. Two runs are two sessions, so every interval here holds, beside the noise of the launches, what sessions
+//! differ by ([`session`]): seen in a history, stated, or assumed, and it says which.
+
+mod advice;
+mod overall;
+mod pairs;
+pub mod session;
+
+use serde::Serialize;
+use thiserror::Error;
+
+use super::{
+    run::{Cell, Key, Run},
+    unlike::{self, Difference, Weight},
+    verdict::{Effect, Verdict},
+};
+use crate::{
+    results::schema::{METRICS, Metric},
+    stats,
+};
+use session::{Sessions, Spread};
+
+pub use overall::Overall;
+pub use pairs::{Lone, NotOk};
+
+/// What is compared unless told otherwise: what a user of a model waits for and pays for. The other metrics mostly say the same again, and
+/// every further one is a further chance to be wrong.
+pub const USUAL: [&str; 6] = ["ttft_ms", "prefill_tok_s", "decode_tok_s", "load_ms", "peak_mem_mb", "energy_j_per_tok"];
+
+/// What differences count.
+pub const TOLERANCE: f64 = 0.02;
+
+/// How to compare.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Differences up to this do not matter: 0.02 for 2 %.
+    pub tolerance: f64,
+    /// Metrics to compare, by name.
+    pub metrics: Vec<&'static str>,
+    /// What sessions differ by.
+    pub sessions: Sessions,
+}
+
+/// Why two runs are not compared at all.
+#[derive(Debug, Error)]
+pub enum CompareError {
+    /// A run against itself.
+    #[error("A and B are one run ({0}): nothing can be learnt from a run against itself; name two runs")]
+    Same(String),
+}
+
+/// Two runs, compared.
+#[derive(Debug, Serialize)]
+pub struct Comparison {
+    /// The run that is the measure.
+    pub a: Side,
+    /// The run that is judged.
+    pub b: Side,
+    /// Differences up to this do not matter.
+    pub tolerance: f64,
+    /// What is odd about the two as a pair, in words.
+    pub notes: Vec<String>,
+    /// What was not the same, the heaviest first.
+    pub differences: Vec<Difference>,
+    /// Cells and metrics, by metric.
+    pub rows: Vec<Row>,
+    /// By class and metric.
+    pub overall: Vec<Overall>,
+    /// Cells that only one of the two has.
+    pub lone: Vec<Lone>,
+    /// Cells that both have and that are not ok in one of them.
+    pub not_ok: Vec<NotOk>,
+}
+
+/// One of the two runs.
+#[derive(Debug, Serialize)]
+pub struct Side {
+    /// Its id.
+    pub run: String,
+    /// Its folder.
+    pub folder: String,
+    /// Name of its scenario.
+    pub scenario: String,
+    /// When it began.
+    pub started_utc: String,
+    /// What is missing in it or makes no sense.
+    pub problems: Vec<String>,
+}
+
+/// One metric of one cell.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    /// The cell, as A names it.
+    #[serde(flatten)]
+    pub key: Key,
+    /// Its class; empty where the two are of different ones.
+    pub class: String,
+    /// The metric.
+    pub metric: &'static str,
+    /// Whether more is better.
+    pub higher_is_better: bool,
+    /// Composed of the times of graphs and not measured: an upper bound.
+    pub composed: bool,
+    /// A's figure.
+    pub a: Option<Figure>,
+    /// B's figure.
+    pub b: Option<Figure>,
+    /// What came out.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// The location of the launches' values (Hodges and Lehmann's, of the logarithms), and how many there are.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Figure {
+    /// In the metric's unit.
+    pub centre: f64,
+    /// Launches.
+    pub n: usize,
+}
+
+/// Whether there is a comparison.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Outcome {
+    /// There is.
+    Compared(Compared),
+    /// There is none.
+    Not {
+        /// Why.
+        not_compared: String,
+    },
+}
+
+/// A comparison.
+#[derive(Debug, Serialize)]
+pub struct Compared {
+    /// B over A.
+    pub ratio: f64,
+    /// 95 % interval of it, sessions included; absent under [`stats::FEWEST_FOR_EFFECT`] launches a side.
+    pub interval: Option<(f64, f64)>,
+    /// 95 % interval of the launches' noise alone: what holds within these two sessions.
+    pub within: Option<(f64, f64)>,
+    /// What sessions are taken to differ by.
+    pub spread: Spread,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// For an undecided one: what would decide it.
+    pub decide: Vec<String>,
+    /// For the mean over cells.
+    #[serde(skip)]
+    error: Option<f64>,
+}
+
+impl Row {
+    /// The comparison, if there is one.
+    pub fn compared(&self) -> Option<&Compared> {
+        match &self.outcome {
+            Outcome::Compared(compared) => Some(compared),
+            Outcome::Not { .. } => None,
+        }
+    }
+}
+
+impl Comparison {
+    /// How often each verdict was given.
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.verdicts().filter(|found| *found == verdict).count()
+    }
+
+    /// The verdicts of the rows.
+    pub fn verdicts(&self) -> impl Iterator<Item = Verdict> {
+        self.rows.iter().filter_map(|row| Some(row.compared()?.verdict))
+    }
+}
+
+/// Compares B with A.
+pub fn compare(a: &Run, b: &Run, settings: &Settings) -> Result<Comparison, CompareError> {
+    let mut notes = pairs::of_one_run(a, b)?;
+    let found = pairs::pair(a, b);
+    notes.extend(found.note.clone());
+    let differences = unlike::between(a, b, found.both.iter().map(|pair| (pair.key, pair.a, pair.b)));
+    let ok: Vec<_> = found.both.iter().filter(|pair| pair.a.is_ok() && pair.b.is_ok()).collect();
+    let mut rows = Vec::new();
+    for metric in METRICS.iter().filter(|metric| settings.metrics.contains(&metric.name)) {
+        rows.extend(ok.iter().filter_map(|pair| row(pair.key, pair.a, pair.b, metric, &differences, settings)));
+    }
+    let compared = rows.iter().filter(|row| row.compared().is_some_and(|c| c.interval.is_some())).count();
+    if compared >= 20 {
+        notes.push(format!(
+            "{compared} comparisons at 95 %: some {} of their intervals miss the truth by chance alone",
+            compared.div_ceil(20)
+        ));
+    }
+    let overall = overall::of_rows(&rows, settings);
+    let side = |run: &Run| Side {
+        run: run.id.clone(),
+        folder: run.folder.display().to_string(),
+        scenario: run.scenario.clone(),
+        started_utc: run.started_utc.clone(),
+        problems: run.problems.clone(),
+    };
+    Ok(Comparison {
+        a: side(a),
+        b: side(b),
+        tolerance: settings.tolerance,
+        notes,
+        differences,
+        rows,
+        overall,
+        lone: found.lone,
+        not_ok: found.not_ok,
+    })
+}
+
+/// One metric of one cell; `None` when neither side has it.
+fn row(key: &Key, a: &Cell, b: &Cell, metric: &Metric, differences: &[Difference], settings: &Settings) -> Option<Row> {
+    let (of_a, of_b) = (a.values(metric.name), b.values(metric.name));
+    if of_a.is_empty() && of_b.is_empty() {
+        return None;
+    }
+    let figure = |values: &[f64]| Some(Figure { centre: stats::centre(values).or_else(|| stats::median(values))?, n: values.len() });
+    let method = |cell: &Cell| match metric.name {
+        "ttft_ms" => cell.field("ttft_method") == "composed",
+        "prefill_tok_s" => cell.field("prefill_method") == "composed",
+        _ => cell.field("decode_method") == "composed",
+    };
+    let class = if a.field("device_class") == b.field("device_class") { a.field("device_class") } else { "" };
+    let here =
+        |difference: &&Difference| difference.touches(metric.name) && (difference.cells.is_empty() || difference.cells.contains(key));
+    let relevant: Vec<&Difference> = differences.iter().filter(here).collect();
+    let outcome = match bar(&relevant, metric, (a, &of_a), (b, &of_b)) {
+        Some(not_compared) => Outcome::Not { not_compared },
+        None => judge(&of_a, &of_b, metric, &settings.sessions.of(key, class, metric.name), settings.tolerance, &relevant),
+    };
+    Some(Row {
+        key: key.clone(),
+        class: class.to_owned(),
+        metric: metric.name,
+        higher_is_better: metric.higher_is_better,
+        composed: method(a) || method(b),
+        a: figure(&of_a),
+        b: figure(&of_b),
+        outcome,
+    })
+}
+
+/// Why the two figures are not to be compared.
+fn bar(relevant: &[&Difference], metric: &Metric, a: (&Cell, &[f64]), b: (&Cell, &[f64])) -> Option<String> {
+    if let Some(difference) = relevant.iter().find(|difference| difference.weight == Weight::Bars) {
+        return Some(difference.words());
+    }
+    for (name, (cell, values)) in [("A", a), ("B", b)] {
+        if values.is_empty() {
+            let reasons = cell.field("absent").split(';').filter_map(|entry| entry.split_once('='));
+            let reason = reasons.filter(|(of, _)| *of == metric.name).map(|(_, why)| format!(": {why}")).next();
+            return Some(format!("absent in {name}{}", reason.unwrap_or_default()));
+        }
+        if values.iter().any(|value| *value <= 0.0) {
+            return Some(format!("{name} has values that are not above 0, which have no ratio"));
+        }
+    }
+    None
+}
+
+fn judge(a: &[f64], b: &[f64], metric: &Metric, spread: &Spread, tolerance: f64, relevant: &[&Difference]) -> Outcome {
+    let Some(effect) = stats::log_effect(a, b) else {
+        return Outcome::Not { not_compared: "the values have no ratio".to_owned() };
+    };
+    let interval = effect.interval.zip(effect.error).map(|(_, error)| spread.widen(effect.log, error, effect.degrees));
+    let oriented = interval.map(|(lo, hi)| Effect::oriented(effect.log, lo, hi, metric.higher_is_better));
+    let verdict = oriented.map_or(Verdict::Undecided, |effect| effect.verdict(tolerance));
+    let decide = if verdict == Verdict::Undecided {
+        advice::decide(&advice::Seen { effect, launches: a.len().min(b.len()), spread, tolerance, differences: relevant })
+    } else {
+        Vec::new()
+    };
+    let natural = |(lo, hi): (f64, f64)| (lo.exp(), hi.exp());
+    Outcome::Compared(Compared {
+        ratio: effect.ratio(),
+        interval: interval.map(natural),
+        within: effect.interval.map(natural),
+        spread: spread.clone(),
+        verdict,
+        decide,
+        error: effect.error.filter(|_| effect.interval.is_some()),
+    })
+}
+
+#[cfg(test)]
+mod tests;
