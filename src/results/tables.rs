@@ -374,7 +374,8 @@ impl Context<'_> {
         row.number("energy_error_j", p.error_j).number("baseline_w", p.baseline_w).number("power_update_hz", p.update_hz);
         row.maybe("power_method", p.method.as_ref()).maybe("power_unit_inferred", p.unit.as_ref());
         row.maybe("baseline_state", p.baseline_state.map(BaselineState::as_str));
-        row.number("meter_offset_s", p.clock.map(|c| c.offset_s)).number("meter_error_s", p.clock.map(|c| c.error_s));
+        // A clock of Unix time has ten digits before the point.
+        row.maybe("meter_offset_s", p.clock.map(|c| format!("{:.3}", c.offset_s))).number("meter_error_s", p.clock.map(|c| c.error_s));
         row.number("meter_drift_ppm", p.clock.and_then(|c| c.drift_ppm));
         row.maybe("charge_state", p.charge_state.as_ref()).maybe("battery_pct_method", p.percent_method);
         row.also_absent(&p.absent);

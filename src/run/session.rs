@@ -93,6 +93,24 @@ pub struct Outcome {
     pub aborted: Option<String>,
 }
 
+impl Outcome {
+    /// Of both sides together.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.ok += other.ok;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+        self.unverified += other.unverified;
+        self.soaks_failed += other.soaks_failed;
+        self.unavailable.extend(other.unavailable);
+        self.unavailable.dedup();
+        self.interrupted |= other.interrupted;
+        self.lost = self.lost.or(other.lost);
+        self.aborted = self.aborted.or(other.aborted);
+        self
+    }
+}
+
 /// Why a session can't go on.
 #[derive(Debug, Error)]
 pub enum RunError {

@@ -55,8 +55,23 @@ pub struct Scenario {
     pub require: Vec<Requirement>,
     /// Programs of the user.
     pub commands: Vec<Command>,
+    /// Where runtimes are taken from instead of where they are usually.
+    pub runtimes: Roots,
+    /// The second side of an A/B run: this scenario with the keys of `[ab]`.
+    pub ab: Option<Box<Scenario>>,
     /// What is probably not meant as it is written; empty when all is well.
     pub warnings: Problems,
+}
+
+/// Folders of runtimes that a scenario names, absolute.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Roots {
+    /// Root of a QAIRT SDK.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qairt: Option<PathBuf>,
+    /// Folder with sets of libraries that the user has built, as `<set>/<target>/<name>`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sets: Option<PathBuf>,
 }
 
 /// Which devices are measured.

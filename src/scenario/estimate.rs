@@ -58,6 +58,20 @@ pub struct Estimate {
     pub soaks: usize,
 }
 
+impl Estimate {
+    /// Of two plans, one after the other.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            expected: self.expected + other.expected,
+            worst: self.worst + other.worst,
+            launches: self.launches + other.launches,
+            cells: self.cells + other.cells,
+            soaks: self.soaks + other.soaks,
+        }
+    }
+}
+
 /// Wall time of a plan, without making artifacts or installing runtimes.
 pub fn estimate(plan: &Plan, backends: &[&dyn Backend], assume: &Assumptions) -> Estimate {
     let m = &plan.measure;

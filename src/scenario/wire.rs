@@ -13,7 +13,7 @@ use bench_backend_api::Axis;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::value::{At, List, QuantWord, Refused, Texts, UnitWord};
+use super::value::{At, List, Overlay, QuantWord, Refused, Texts, UnitWord};
 
 pub use power::{Meter, Method as PowerMethod, Power};
 pub use require::{Require, Where};
@@ -66,8 +66,22 @@ pub struct File {
     /// What is set on a phone or board for the time of the run: it is read back, kept in the manifest, and put back afterwards, also after a
     /// crash. A name that does not exist is answered with the list; each is described in `src/device/pins.toml`.
     pub pin: Option<BTreeMap<At<String>, At<String>>>,
-    /// Interleaved comparison of two builds. Not carried out by this version.
-    pub ab: Option<Refused>,
+    /// Where runtimes are taken from instead of where they are usually.
+    pub runtimes: Option<Runtimes>,
+    /// The second side of an A/B run: keys of this file with other values, for instance `runtimes = { qairt = "..." }`. Everything else is as in
+    /// the first side, and the two are measured pair by pair. Not for the device, its state, and how often is measured.
+    pub ab: Option<Overlay>,
+}
+
+/// Where runtimes are taken from. Two versions of one can be the sides of an A/B run.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Runtimes {
+    /// Root of a QAIRT SDK, instead of `QAIRT_SDK_ROOT` or the one that bench has installed.
+    pub qairt: Option<At<String>>,
+    /// Folder with sets of libraries that you have built for devices, as `<set>/<target>/<name>` (`mnn/aarch64-android/libMNN.so`), looked at before
+    /// `BENCH_LIBEXEC`.
+    pub sets: Option<At<String>>,
 }
 
 /// The device that is measured.

@@ -254,3 +254,11 @@ pub fn unshare(flags: &str) -> Option<Vec<String>> {
         works.then(|| ["unshare".to_owned()].into_iter().chain(options).collect())
     })
 }
+
+/// The browser.
+pub fn chromium() -> &'static str {
+    ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"]
+        .into_iter()
+        .find(|p| fs::exists(p).unwrap_or(false))
+        .expect("no Chromium: run `apt-get install chromium` (tests/run.sh does)")
+}

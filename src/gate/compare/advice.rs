@@ -66,11 +66,8 @@ fn more(seen: &Seen) -> String {
         return format!("{interleaved}, or {runs} pairs of runs: the launches are too noisy for one");
     }
     let history = if seen.spread.source == Source::Assumed { ", or a history that shows less (`--history`)" } else { "" };
-    format!(
-        "{interleaved}, or {} pairs of runs{history}: sessions differ by {} and more launches don't change that",
-        runs.max(2.0),
-        seen.spread.words()
-    )
+    let (runs, spread) = (runs.max(2.0), seen.spread.words());
+    format!("{interleaved}, or {runs} pairs of runs{history}; not more launches, since sessions differ by {spread}")
 }
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ pub enum Source {
     Stated,
     /// Seen in a history of runs.
     History,
+    /// There is one session: both sides of an A/B run were measured in it, pair by pair.
+    Interleaved,
 }
 
 /// Standard deviation of sessions.
@@ -94,6 +96,9 @@ fn spread_of(logs: &[f64]) -> Option<Spread> {
 }
 
 impl Spread {
+    /// Of an A/B run.
+    pub const INTERLEAVED: Self = Self { sd: 0.0, degrees: None, source: Source::Interleaved };
+
     /// The 95 % interval of the log of a ratio of two runs, its own error and two sessions taken together; degrees of freedom after Welch and
     /// Satterthwaite.
     pub fn widen(&self, log: f64, error: f64, degrees: f64) -> (f64, f64) {
@@ -113,6 +118,7 @@ impl Spread {
             Source::Assumed => format!("{percent}, assumed"),
             Source::Stated => format!("{percent}, as stated"),
             Source::History => format!("{percent}, seen in the history"),
+            Source::Interleaved => "nothing, both were measured in one".to_owned(),
         }
     }
 }
