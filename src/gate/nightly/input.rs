@@ -89,7 +89,9 @@ pub fn gate(folder: &Path, settings: &Settings) -> Result<Gate, InputError> {
     for (place, metric) in settings.metrics.iter().copied().enumerate() {
         let mut own = nights.clone();
         let left = own.left_out.len();
-        let (series, remarks) = collect(&mut own, Wanted { metric, cell: "", nights: Some(NIGHTS) });
+        let wanted = Wanted { metrics: &[metric], cell: "", device: None, scenario: None, nights: Some(NIGHTS) };
+        let (series, remarks) = collect(&mut own, wanted);
+        let series: Vec<_> = series.into_iter().flatten().collect();
         if own.runs.last().is_none_or(|last| last.id != run.id) {
             let why = own.left_out.last().map_or_else(|| "does not count".to_owned(), |left| left.why.clone());
             return Err(InputError::NotARun { path: folder.to_owned(), why });
