@@ -85,8 +85,7 @@ pub fn gate(folder: &Path, settings: &Settings) -> Result<Gate, InputError> {
         None => Vec::new(),
     };
     let mut rows = Vec::new();
-    let mut own = nights;
-    let left = own.left_out.len();
+    let mut own = nights.clone();
     let wanted = Wanted { metrics: &settings.metrics, cell: "", device: None, scenario: None, nights: Some(NIGHTS) };
     let (lines, remarks) = collect(&mut own, wanted);
     if own.runs.last().is_none_or(|last| last.id != run.id) {
