@@ -85,8 +85,7 @@ pub fn gate(folder: &Path, settings: &Settings) -> Result<Gate, InputError> {
         None => Vec::new(),
     };
     let mut rows = Vec::new();
-    let mut own = nights;
-    let left = own.left_out.len();
+    let (known, mut own) = (nights.left_out.clone(), nights);
     let wanted = Wanted { metrics: &settings.metrics, cell: "", device: None, scenario: None, nights: Some(NIGHTS) };
     let (lines, remarks) = collect(&mut own, wanted);
     if own.runs.last().is_none_or(|last| last.id != run.id) {
@@ -98,7 +97,7 @@ pub fn gate(folder: &Path, settings: &Settings) -> Result<Gate, InputError> {
         return Err(InputError::NotARun { path: folder.to_owned(), why });
     }
     notes.extend(remarks);
-    notes.extend(own.left_out.iter().filter(|left| !nights.left_out.contains(left)).map(left_out));
+    notes.extend(own.left_out.iter().filter(|left| !known.contains(left)).map(left_out));
     for (place, (metric, series)) in settings.metrics.iter().copied().zip(&lines).enumerate() {
         let line = Line { metric, series, tonight: own.runs.len().saturating_sub(1) };
         if place == 0 {
