@@ -7,15 +7,12 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{Gate, Kind, Verdict};
-use crate::{
-    gate::{
-        compare::Comparison,
-        nights::{Night, judge},
-        run::Run,
-        verdict::Effect,
-    },
-    results::schema::METRICS,
+use super::{Gate, Kind, Row, Verdict};
+use crate::gate::{
+    compare::{self, Comparison},
+    nights::{Night, judge},
+    run::Run,
+    verdict::Effect,
 };
 
 /// What the second measurement says.
@@ -40,58 +37,56 @@ pub fn suspicious(gate: &Gate) -> BTreeSet<String> {
 
 /// The same once more: tonight's place is taken by the second measurement.
 pub fn again(gate: &mut Gate, second: &Run) {
+    let limit = gate.limit;
     for row in gate.rows.iter_mut().filter(|row| row.verdict == Verdict::Regressed) {
-        let cell = second.cells.get(&row.key);
-        let (verdict, effect, why) = if row.kind == Kind::Failure {
-            match cell {
-                Some(cell) if cell.is_ok() => (Verdict::Undecided, None, "it worked when tried again: flaky".to_owned()),
-                Some(cell) => (Verdict::Regressed, None, format!("it is {} again", cell.field("status"))),
-                None => (Verdict::Undecided, None, "it was not tried again".to_owned()),
+        let found = second.cells.get(&row.key).ok_or_else(|| "it was not tried".to_owned()).and_then(|cell| {
+            let status = cell.field("status");
+            if row.kind == Kind::Failure {
+                return match status {
+                    "ok" => Ok((Verdict::Undecided, None, "it worked when tried again: flaky".to_owned())),
+                    "skipped" => Err("it was skipped".to_owned()),
+                    _ => Ok((Verdict::Regressed, None, format!("it is {status} again"))),
+                };
             }
-        } else {
-            let values = cell.map(|cell| cell.values(row.metric)).unwrap_or_default();
-            match Night::of(&values, row.higher_is_better) {
-                None => (Verdict::Undecided, None, "the second measurement has no figure".to_owned()),
-                Some(night) => {
-                    let found = judge(&row.before, night, gate.limit);
-                    let why = if found.verdict == Verdict::Regressed {
-                        "measured again on the same device, it is still slower than the nights before"
-                    } else {
-                        "measured again on the same device, it does not stand out: a bad night"
-                    };
-                    (found.verdict, found.effect, why.to_owned())
-                }
-            }
-        };
-        settle(row, Confirmed { run: second.id.clone(), paired: false, verdict, effect, why });
+            let night =
+                Night::of(&cell.values(row.metric), row.higher_is_better).ok_or_else(|| format!("it is {status}, without a figure"))?;
+            let found = judge(&row.before, night, limit);
+            let why = if found.verdict == Verdict::Regressed {
+                "measured again on the same device, it is still worse than the nights before"
+            } else {
+                "measured again on the same device, it does not stand out: a bad night"
+            };
+            Ok((found.verdict, found.effect, why.to_owned()))
+        });
+        settle(row, &second.id, false, found);
     }
 }
 
 /// Old and new pair by pair, the old as side A.
 pub fn against(gate: &mut Gate, comparison: &Comparison) {
-    for row in gate.rows.iter_mut().filter(|row| row.verdict == Verdict::Regressed && row.kind == Kind::Performance) {
-        let same = |other: &&crate::gate::compare::Row| other.key.cell == row.key.cell && other.metric == row.metric;
-        let compared = comparison.rows.iter().find(same).and_then(crate::gate::compare::Row::compared);
-        let higher = METRICS.iter().any(|m| m.name == row.metric && m.higher_is_better);
-        let effect = compared.and_then(|c| {
-            let (lo, hi) = c.interval?;
-            Some(Effect::oriented(c.ratio.ln(), lo.ln(), hi.ln(), higher))
+    for row in gate.rows.iter_mut().filter(|row| row.verdict == Verdict::Regressed) {
+        let same = |other: &&compare::Row| other.key.cell == row.key.cell && other.metric == row.metric;
+        let compared = comparison.rows.iter().find(same).and_then(compare::Row::compared);
+        let found = compared.ok_or_else(|| "old and new were not compared".to_owned()).map(|found| {
+            let ends = found.interval.map(|(lo, hi)| Effect::oriented(found.ratio.ln(), lo.ln(), hi.ln(), row.higher_is_better));
+            let why = match found.verdict {
+                Verdict::Regressed => "worse than the old one, pair by pair on the same device",
+                Verdict::Undecided => "old and new, pair by pair, are not told apart",
+                _ => "old and new, pair by pair, do not differ by so much: the device or the room changed, not what was built",
+            };
+            (found.verdict, ends, why.to_owned())
         });
-        let (verdict, why) = match compared.map(|c| c.verdict) {
-            Some(Verdict::Regressed) => (Verdict::Regressed, "slower than the old one, pair by pair on the same device"),
-            Some(Verdict::Undecided) => (Verdict::Undecided, "old and new, pair by pair, are not told apart"),
-            Some(_) => (
-                Verdict::Undecided,
-                "old and new, pair by pair, do not differ by so much: the device or the room changed, not what was built",
-            ),
-            None => (Verdict::Undecided, "old and new were not compared"),
-        };
-        settle(row, Confirmed { run: comparison.b.run.clone(), paired: true, verdict, effect, why: why.to_owned() });
+        settle(row, &comparison.b.run, true, found);
     }
 }
 
-/// What is not confirmed is not known; what was measured stays.
-fn settle(row: &mut super::Row, confirmed: Confirmed) {
-    row.verdict = if confirmed.verdict == Verdict::Regressed { Verdict::Regressed } else { Verdict::Undecided };
-    row.confirmed = Some(confirmed);
+/// A regression that a second measurement does not show is not known to be one. Without such a measurement it stands.
+fn settle(row: &mut Row, run: &str, paired: bool, found: Result<(Verdict, Option<Effect>, String), String>) {
+    match found {
+        Err(why) => row.reasons.push(format!("could not be confirmed in {run}, so it stands: {why}")),
+        Ok((verdict, effect, why)) => {
+            row.verdict = if verdict == Verdict::Regressed { verdict } else { Verdict::Undecided };
+            row.confirmed = Some(Confirmed { run: run.to_owned(), paired, verdict, effect, why });
+        }
+    }
 }
