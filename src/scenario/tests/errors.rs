@@ -183,8 +183,10 @@ fn power() {
     for (text, expected) in cases {
         assert_eq!(only(&text), expected);
     }
-    let good = check(&phone("usb-off = \"uhubctl -l 1-1 -p 2 -a off\"\nusb-on = [\"my hub\", \"on\"]\naway = \"4m\"\nwait = \"90s\"\nbaseline = \"2m\""))
-        .expect("good");
+    let good = check(&phone(
+        "usb-off = \"uhubctl -l 1-1 -p 2 -a off\"\nusb-on = [\"my hub\", \"on\"]\naway = \"4m\"\nwait = \"90s\"\nbaseline = \"2m\"",
+    ))
+    .expect("good");
     let found = good.power.expect("power");
     assert_eq!(found.usb_off, ["uhubctl", "-l", "1-1", "-p", "2", "-a", "off"]);
     assert_eq!((found.usb_on, found.away_ms, found.baseline_ms), (vec!["my hub".to_owned(), "on".to_owned()], Some(240_000), 120_000));
