@@ -64,18 +64,18 @@ mod tests {
         verdict::{Effect, Verdict},
     };
 
-    fn run(id: &str, partner: &str, cells: Value) -> Run {
+    fn run(id: &str, partner: &str, cells: &Value) -> Run {
         Run { id: format!("folder-of-{id}"), manifest: json!({"run": id, "ab": {"partner": partner, "cells": cells}}), ..Run::default() }
     }
 
     #[test]
     fn two_runs_are_partners_if_each_names_the_other() {
-        let (a, b) = (run("r1", "r2", json!({"x": "y"})), run("r2", "r1", json!({"y": "x"})));
+        let (a, b) = (run("r1", "r2", &json!({"x": "y"})), run("r2", "r1", &json!({"y": "x"})));
         let partners = Partners::of(&a, &b).expect("partners");
         assert_eq!((partners.in_b("x"), partners.in_b("y")), (Some("y"), None));
         assert_eq!((partners.in_a("y"), partners.in_a("x")), (Some("x"), None));
-        assert!(Partners::of(&a, &run("r2", "r3", json!({}))).is_none());
-        assert!(Partners::of(&run("r1", "r4", json!({})), &b).is_none());
+        assert!(Partners::of(&a, &run("r2", "r3", &json!({}))).is_none());
+        assert!(Partners::of(&run("r1", "r4", &json!({})), &b).is_none());
         assert!(Partners::of(&Run::default(), &Run::default()).is_none());
     }
 
