@@ -74,7 +74,7 @@ pub(super) fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
     let mut ranks = vec![0.0; values.len()];
-    for equal in order.chunk_by(|a, b| values[*a] == values[*b]) {
+    for equal in order.chunk_by(|a, b| values[*a].total_cmp(&values[*b]).is_eq()) {
         let first = order.partition_point(|place| values[*place] < values[equal[0]]) + 1;
         for place in equal {
             ranks[*place] = first as f64 + (equal.len() - 1) as f64 / 2.0;
