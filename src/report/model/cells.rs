@@ -89,6 +89,16 @@ fn badges(run: &Run, cell: &Cell) -> Vec<Badge> {
         let title = "the static prefill graph computes whole chunks, so this prompt pays for padding".to_owned();
         found.push(Badge { tone: "quiet", text: format!("padded to {padded}"), title });
     }
+    if let Some(drifts) = cell.text("drift").filter(|drifts| *drifts != "none") {
+        let change = cell.number("drift_pct").map_or_else(String::new, |change| format!(" {change:+.0} %"));
+        let title =
+            format!("{drifts}: from the first launch to the last, beyond what noise does; the median is that of the middle of the run");
+        found.push(Badge { tone: "bad", text: format!("drifts{change}"), title });
+    }
+    if cell.number("not_warmed_up").is_some_and(|n| n > 0.0) {
+        let title = "launches whose queries were still getting faster or slower when the most were discarded: raise `max` of `warmup`";
+        found.push(badge("bad", "not warmed up", title));
+    }
     if cell.text("stop") == Some("interrupted") {
         found.push(badge("bad", "interrupted", "the run ended before this cell had all its launches"));
     }
