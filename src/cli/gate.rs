@@ -70,7 +70,7 @@ fn show(args: &Args, gate: &Gate) -> anyhow::Result<()> {
     }
     match args.format {
         Format::Json => super::print(&format!("{}\n", serde_json::to_string_pretty(gate)?)),
-        Format::Human => super::print(&lines(&output::human(gate))),
+        Format::Human => super::print(&output::human(gate)),
     }
 }
 

@@ -24,6 +24,7 @@ use crate::{
 };
 use session::{Sessions, Source, Spread};
 
+pub use advice::Advice;
 pub use overall::Overall;
 pub use pairs::{Lone, NotOk};
 
@@ -158,7 +159,7 @@ pub struct Compared {
     /// Smallest regression that so many pairs of this noise find nine times out of ten, 0.02 for 2 %.
     pub mde: Option<f64>,
     /// For an undecided one: what would decide it.
-    pub decide: Vec<String>,
+    pub decide: Vec<Advice>,
     /// For the mean over cells.
     #[serde(skip)]
     error: Option<f64>,

@@ -76,8 +76,7 @@ impl Estimate {
 pub fn estimate(plan: &Plan, backends: &[&dyn Backend], assume: &Assumptions) -> Estimate {
     let m = &plan.measure;
     let runnable = plan.runnable();
-    let seconds_of =
-        |places: &[usize]| -> f64 { places.iter().map(|i| launch_s(&plan.cells[*i].cell, m.warmup + m.queries, assume)).sum() };
+    let seconds_of = |places: &[usize]| -> f64 { places.iter().map(|i| launch_s(&plan.cells[*i].cell, m.asked_queries(), assume)).sum() };
     let layers = |i: &usize| backends.iter().any(|b| b.id() == plan.cells[*i].cell.backend && b.describe().layers);
     let profiled: Vec<usize> = if m.profile == Profile::Layers { runnable.iter().copied().filter(layers).collect() } else { Vec::new() };
     let (min, max) = (f64::from(m.repetitions_min), f64::from(m.repetitions_max));

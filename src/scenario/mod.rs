@@ -38,7 +38,7 @@ use crate::device::soc;
 
 pub use ab::{Ab, AbError, Side, pair};
 pub use checked::{
-    ArtifactSource, ArtifactSpec, DeviceChoice, Matrix, Measure, ModelSpec, Order, Profile, Reference, Roots, Scenario, Verify,
+    ArtifactSource, ArtifactSpec, DeviceChoice, Load, Matrix, Measure, ModelSpec, Order, Profile, Reference, Roots, Scenario, Verify,
 };
 pub use command::Command;
 pub use estimate::{Assumptions, Estimate, bits, estimate, parameters};

@@ -282,6 +282,8 @@ pub struct Measure {
     pub timeout: Option<At<String>>,
     /// Time after which no new block of launches begins, for instance `2h`.
     pub budget: Option<At<String>>,
+    /// What is done to the page cache before each launch: nothing, or the model's files are dropped from it or read into it (default `any`).
+    pub load: Option<Load>,
     /// Profiling pass after the measurement (default `off`).
     pub profile: Option<Profile>,
 }
@@ -293,7 +295,7 @@ pub struct Warmup {
     /// Fewest discarded queries.
     #[schemars(required, range(min = 1, max = 1000))]
     pub min: Option<At<u32>>,
-    /// Most discarded queries; has to equal `min` in this version.
+    /// Most discarded queries (default: `min`). Above `min`, each launch discards until a query takes as long as those after it; all of them are asked for in any case.
     #[schemars(range(min = 1, max = 1000))]
     pub max: Option<At<u32>>,
 }
@@ -308,6 +310,8 @@ pub struct Repetitions {
     /// Most launches of a cell (default: `min`).
     #[schemars(range(min = 1, max = 100_000))]
     pub max: Option<At<u32>>,
+    /// Time in launches of a cell after which it gets no more than `min` of them, for instance `20m`.
+    pub max_time: Option<At<String>>,
     /// Stop once the half-width of the confidence interval is under this share of the median, for instance `2%`.
     pub until_ci: Option<At<String>>,
 }
@@ -321,6 +325,19 @@ pub enum Order {
     Interleaved,
     /// All launches of a cell before the next cell.
     Sequential,
+}
+
+/// What is done to the page cache before each launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum Load {
+    /// Nothing: a load is what it happens to be, and marked as that.
+    Any,
+    /// The model's files are dropped from the page cache, as far as the kernel does it.
+    Cold,
+    /// The model's files are read.
+    Warm,
 }
 
 /// Profiling pass.

@@ -155,6 +155,10 @@ for q in asked():
     start = t
     # From the third query on as if half of the prompt were in the KV cache.
     first = FIRST // 2 if variant == "prefix-reused" and number > 1 else FIRST
+    if variant == "warming":
+        first += max(0, 3 - number) * FIRST
+    if variant == "never-warm":
+        first += max(0, 20 - number) * FIRST
     line("prompt", t, query=number, tokens=len(prompt) - (variant == "short-prompt"))
     for i in range(count):
         t = start + first + i * GAP

@@ -26,7 +26,7 @@ pub fn table(view: &Comparison) -> String {
         let head = ["", "A", "B", "launches", "B/A", "95 % interval", "verdict"].map(str::to_owned);
         let overall = table.overall.iter().map(|(n, change)| overall(*n, change));
         lines.extend(aligned(&std::iter::once(head).chain(table.rows.iter().map(cells)).chain(overall).collect::<Vec<_>>()));
-        lines.extend(table.decide().iter().map(|(words, n)| format!("  would decide {n} of them: {words}")));
+        lines.extend(table.decide.iter().map(|(words, n)| format!("  would decide {n} of them: {words}")));
     }
     section(
         &mut lines,

@@ -34,7 +34,7 @@ pub fn of(view: &Comparison) -> String {
             let (ratio, between) = (change.figure(), change.between());
             lines.push(format!("| geometric mean of {n} cells | | | | **{ratio}** | {between} | {} |", change.verdict));
         }
-        list(&mut lines, "Would decide", table.decide().iter().map(|(words, n)| format!("{n} of them: {}", escape(words))).collect());
+        list(&mut lines, "Would decide", table.decide.iter().map(|(words, n)| format!("{n} of them: {}", escape(words))).collect());
         lines.extend([String::new(), "</details>".to_owned()]);
     }
     list(

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     gate::{
-        compare::{Compared, Comparison, Outcome, Row},
+        compare::{Advice, Compared, Comparison, Outcome, Row},
         unlike::{self, Weight},
         verdict::{Effect, Verdict},
     },
@@ -43,10 +43,7 @@ pub fn of(comparison: &Comparison) -> shown::Comparison {
     let said = [("A", &comparison.a), ("B", &comparison.b)];
     let of_runs = said.iter().flat_map(|(name, side)| side.problems.iter().map(move |problem| format!("{name}: {}", visible(problem))));
     let (serious, minor): (Vec<_>, Vec<_>) = comparison.differences.iter().partition(|difference| difference.serious());
-    let mut decide: BTreeMap<&str, usize> = BTreeMap::new();
-    for words in comparison.rows.iter().filter_map(Row::compared).flat_map(|compared| compared.decide.iter().skip(1)) {
-        *decide.entry(words).or_default() += 1;
-    }
+    let later = comparison.rows.iter().filter_map(Row::compared).flat_map(|compared| compared.decide.iter().skip(1));
     shown::Comparison {
         tool: concat!("bench ", env!("CARGO_PKG_VERSION")).to_owned(),
         a: side(&comparison.a),
@@ -58,7 +55,7 @@ pub fn of(comparison: &Comparison) -> shown::Comparison {
         minor: minor.into_iter().map(difference).collect(),
         tables: tables(comparison),
         refused: refused(comparison),
-        decide: decide.into_iter().map(|(words, n)| (visible(words), n)).collect(),
+        decide: advice(later),
     }
 }
 
@@ -108,8 +105,27 @@ fn names(all: &[&str], what: &str) -> String {
     if all.len() > MOST_NAMES { format!("{} {what}", all.len()) } else { visible(&all.join(", ")) }
 }
 
+/// The same advice once, with the number of rows. Those that differ in counts alone are one.
+fn advice<'a>(all: impl Iterator<Item = &'a Advice>) -> Vec<(String, usize)> {
+    let mut kinds: BTreeMap<String, Vec<&Advice>> = BTreeMap::new();
+    for advice in all {
+        let kind = match advice {
+            Advice::Launches { .. } => "0".to_owned(),
+            Advice::Sessions { spread, .. } => format!("1{spread:?}"),
+            Advice::Tolerance => "2".to_owned(),
+            Advice::Same { what } => format!("3{what}"),
+        };
+        kinds.entry(kind).or_default().push(advice);
+    }
+    kinds.into_values().map(|all| (visible(&Advice::words(&all)), all.len())).collect()
+}
+
 fn tables(comparison: &Comparison) -> Vec<shown::Table> {
     let devices: BTreeSet<&str> = comparison.rows.iter().map(|row| row.key.device.as_str()).collect();
+    let first = |metric: &str, class: &str| {
+        let of_table = comparison.rows.iter().filter(|row| row.metric == metric && row.class == class);
+        advice(of_table.filter_map(|row| row.compared()?.decide.first()))
+    };
     let mut found: Vec<shown::Table> = Vec::new();
     for row in &comparison.rows {
         let Some(compared) = row.compared() else { continue };
@@ -125,7 +141,14 @@ fn tables(comparison: &Comparison) -> Vec<shown::Table> {
             (overall.cells, change)
         });
         let better = if row.higher_is_better { "higher is better" } else { "lower is better" };
-        found.push(shown::Table { metric: row.metric, class: visible(&row.class), better, rows: vec![entry], overall });
+        found.push(shown::Table {
+            metric: row.metric,
+            class: visible(&row.class),
+            better,
+            rows: vec![entry],
+            overall,
+            decide: first(row.metric, &row.class),
+        });
     }
     // Stable: metrics keep their order within a class.
     found.sort_by_key(|table| CLASSES.iter().position(|class| *class == table.class).unwrap_or(CLASSES.len()));
@@ -153,7 +176,7 @@ fn shown_row(row: &Row, compared: &Compared, device: bool, tolerance: f64) -> sh
         composed: row.composed,
         change: shown::Change { ratio: compared.ratio, interval: compared.interval, verdict: compared.verdict.word() },
         alone: alone.map_or("", Verdict::word),
-        decide: compared.decide.first().map(|words| visible(words)).unwrap_or_default(),
+        decide: compared.decide.first().map(|advice| visible(&Advice::words(&[advice]))).unwrap_or_default(),
     }
 }
 
@@ -172,7 +195,8 @@ fn refused(comparison: &Comparison) -> Vec<shown::Refused> {
         add(format!("only in {}: {other} has no such cell", lone.only_in), "", lone.key.cell.as_str());
     }
     for cell in &comparison.not_ok {
-        add(format!("A: {}; B: {}", cell.a, cell.b), "", cell.key.cell.as_str());
+        let states = if cell.a == cell.b { format!("in both {}", cell.a) } else { format!("A: {}; B: {}", cell.a, cell.b) };
+        add(states, "", cell.key.cell.as_str());
     }
     for row in &comparison.rows {
         if let Outcome::Not { not_compared } = &row.outcome {

@@ -56,7 +56,7 @@ fn metric(part: &Part, runs: &[Run], asked: f64) -> Vec<String> {
         lines.extend(step_words(step, part, runs));
     }
     if part.steps.is_empty() {
-        lines.push("  no step was found".to_owned());
+        lines.push(format!("  no step of {} or more was found", share(asked / 2.0)));
     }
     lines
 }

@@ -42,6 +42,12 @@ pub struct Spread {
 /// that shows less, or interleaving.
 pub const ASSUMED: [(&str, f64); 4] = [("phone", 0.01), ("board", 0.01), ("pc", 0.02), ("emulator", 0.02)];
 
+/// The same of memory, in which no temperature and no clock is.
+const ASSUMED_OF_MEMORY: f64 = 0.005;
+
+/// How what is assumed is marked.
+pub const ASSUMED_WORD: &str = "assumed";
+
 /// Fewest runs of a history whose spread is taken.
 pub const FEWEST: usize = 5;
 
@@ -60,7 +66,10 @@ impl Sessions {
         if let Some(sd) = self.stated {
             return Spread { sd, degrees: None, source: Source::Stated };
         }
-        let assumed = ASSUMED.iter().find(|(name, _)| *name == class).or(ASSUMED.last()).map_or(0.0, |(_, sd)| *sd);
+        let of_class = ASSUMED.iter().find(|(name, _)| *name == class).or(ASSUMED.last()).map_or(0.0, |(_, sd)| *sd);
+        // What the whole device has left is nobody's own.
+        let own_memory = metric.ends_with("_mb") && metric != "mem_available_min_mb";
+        let assumed = if own_memory { ASSUMED_OF_MEMORY } else { of_class };
         let seen = self.seen.get(&(key.clone(), metric)).cloned();
         seen.unwrap_or(Spread { sd: assumed, degrees: None, source: Source::Assumed })
     }
@@ -115,7 +124,7 @@ impl Spread {
     pub fn words(&self) -> String {
         let percent = format!("{:.1} %", 100.0 * self.sd);
         match self.source {
-            Source::Assumed => format!("{percent}, assumed"),
+            Source::Assumed => format!("{percent}, {ASSUMED_WORD}"),
             Source::Stated => format!("{percent}, as stated"),
             Source::History => format!("{percent}, seen in the history"),
             Source::Interleaved => "nothing, both were measured in one".to_owned(),
@@ -175,6 +184,7 @@ mod tests {
         assert_eq!(sessions.of(&key, "phone", "ttft_ms"), seen);
         assert_eq!(sessions.of(&key, "phone", "e2e_ms").words(), "1.0 %, assumed");
         assert_eq!(sessions.of(&key, "pc", "e2e_ms").words(), "2.0 %, assumed");
+        assert_eq!(sessions.of(&key, "pc", "peak_mem_mb").words(), "0.5 %, assumed");
         sessions.stated = Some(0.004);
         assert_eq!(sessions.of(&key, "phone", "ttft_ms").words(), "0.4 %, as stated");
     }

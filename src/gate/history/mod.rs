@@ -6,6 +6,7 @@ mod series;
 mod table;
 mod trend;
 
+pub use attribute::changes;
 pub use scan::{LeftOut, Run, Scan, ScanError, look, scan};
 pub use series::{Key, Point, Series, Wanted, collect};
 pub use table::{Figure, Gap};

@@ -18,6 +18,12 @@ use crate::{
     stats,
 };
 
+/// Share of histories without any step in which one is found: of a thousand cells one.
+const LEVEL: f64 = 0.001;
+
+/// Nights that a new level has to last. One bad night is none.
+const FEWEST: usize = 3;
+
 /// A line with what is said of it.
 #[derive(Debug)]
 pub struct Trend {
@@ -47,6 +53,8 @@ pub struct Step {
     pub at: usize,
     /// Log of the new level over the old one, turned over where higher is better: above 0 is worse.
     pub log: f64,
+    /// Share of random orders of the same nights with a step as clear.
+    pub p: f64,
 }
 
 /// Cells that stepped between the same two runs.
@@ -72,7 +80,7 @@ pub fn trend(series: Series, metric: &Metric, last: Option<usize>, asked: f64) -
         }
     }
     let of_last = series.points.last().filter(|point| Some(point.run) == last);
-    let steps = steps(&nights);
+    let steps = steps(&nights, asked);
     let tonight = match (of_last.map(|point| point.figure), nights.split_last()) {
         (Some(Figure::Value { .. }), Some(((_, tonight), before))) => {
             // What stepped is told as a step; once the new level has shown its own noise, tonight is held against that.
@@ -87,16 +95,13 @@ pub fn trend(series: Series, metric: &Metric, last: Option<usize>, asked: f64) -
     Trend { series, tonight, steps }
 }
 
-fn steps(nights: &[(usize, Night)]) -> Vec<Step> {
+/// Changes of level that last for [`FEWEST`] nights and are at least half of what matters.
+fn steps(nights: &[(usize, Night)], asked: f64) -> Vec<Step> {
     let values: Vec<f64> = nights.iter().map(|(_, night)| night.at).collect();
-    let places: Vec<usize> = Vec::new(); // TODO
-    let ends: Vec<usize> = [0].into_iter().chain(places.iter().copied()).chain([values.len()]).collect();
-    let level = |from: usize, to: usize| stats::hodges_lehmann(&values[from..to]).map(|centre| centre.at);
-    ends.windows(3)
-        .filter_map(|ends| {
-            let log = level(ends[1], ends[2])? - level(ends[0], ends[1])?;
-            Some(Step { before: nights[ends[1] - 1].0, at: nights[ends[1]].0, log })
-        })
+    stats::steps(&values, LEVEL, FEWEST)
+        .into_iter()
+        .filter(|step| step.size.abs() >= asked.ln_1p() / 2.0)
+        .map(|step| Step { before: nights[step.at - 1].0, at: nights[step.at].0, log: step.size, p: step.p })
         .collect()
 }
 

@@ -4,11 +4,13 @@
 //! flaky, and one that used to work and now fails for its own reason is a regression of its own kind. What is left is judged by
 //! [`super::nights`], each cell and metric on its own.
 
-mod blame;
 mod fate;
 mod input;
 mod judge;
 pub mod output;
+
+#[cfg(test)]
+mod tests;
 
 use serde::Serialize;
 

@@ -30,6 +30,7 @@ fn hostile() -> Comparison {
                 decide: evil(),
             }],
             overall: Some((2, change)),
+            decide: vec![(evil(), 1)],
         }],
         refused: vec![Refused { reason: evil(), what: vec![evil()] }],
         decide: vec![(evil(), 1)],

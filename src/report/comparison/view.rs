@@ -1,7 +1,5 @@
 //! What the page of a comparison says: words and figures, decided by whoever compared.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 /// Two runs, compared.
@@ -70,6 +68,8 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// Geometric mean over them, and of how many.
     pub overall: Option<(usize, Change)>,
+    /// What would decide its undecided rows, with their number.
+    pub decide: Vec<(String, usize)>,
 }
 
 /// One cell.
@@ -102,17 +102,6 @@ impl Row {
             return self.change.verdict.to_owned();
         }
         format!("{}, within these two sessions {}", self.change.verdict, self.alone)
-    }
-}
-
-impl Table {
-    /// What would decide its undecided rows, with their number.
-    pub fn decide(&self) -> BTreeMap<&str, usize> {
-        let mut found = BTreeMap::new();
-        for row in self.rows.iter().filter(|row| !row.decide.is_empty()) {
-            *found.entry(row.decide.as_str()).or_default() += 1;
-        }
-        found
     }
 }
 

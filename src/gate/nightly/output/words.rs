@@ -20,17 +20,10 @@ pub fn percent(share: Option<f64>) -> String {
     share.map(|share| format!("{:.1} %", share * 100.0)).unwrap_or_default()
 }
 
-/// A figure of three or four digits.
+/// A figure of four digits.
 pub fn figure(value: Option<f64>) -> String {
-    value
-        .map(|value| {
-            if value.abs() >= 1000.0 {
-                format!("{value:.0}")
-            } else {
-                format!("{value:.4}").chars().take(6).collect::<String>().trim_end_matches('.').to_owned()
-            }
-        })
-        .unwrap_or_default()
+    let digits = |value: f64| 3 - value.abs().max(1e-6).log10().floor() as i32;
+    value.map(|value| format!("{value:.*}", digits(value).clamp(0, 6) as usize)).unwrap_or_default()
 }
 
 /// What a row is about: metric, or the kind of what happened to the cell.
