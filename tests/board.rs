@@ -55,7 +55,11 @@ fn is_right(lab: &Lab, row: &Row, rail: usize, window: (f64, f64)) {
     let of = |column: &str| number(row, column).unwrap_or_else(|| panic!("no {column} in {row:?}"));
     // The kernel's boot time and monotonic time are one where the machine never sleeps.
     let (truth, gross, error) = (joules(&lab.phone.rails(), rail, window), of("energy_gross_j"), of("energy_error_j"));
-    println!("{gross} J, the rail's own {truth:.2} J in {:.1} s, stated error {error} J, {} updates/s", window.1 - window.0, row["power_update_hz"]);
+    println!(
+        "{gross} J, the rail's own {truth:.2} J in {:.1} s, stated error {error} J, {} updates/s",
+        window.1 - window.0,
+        row["power_update_hz"]
+    );
     assert!((gross - truth).abs() <= error + 1e-4 * gross, "{gross} is not {truth} within {error}");
     assert!((gross / truth - 1.0).abs() < 0.05, "{gross} {truth}");
     assert!((of("power_avg_w") * (window.1 - window.0) / gross - 1.0).abs() < 1e-3, "{row:?}");
@@ -98,7 +102,9 @@ fn rails_that_vanish_have_no_joules() {
     lab.phone.tell("board");
     let path = scenario(&lab, (2, 24), "");
     let running = spawn(&mut lab.run(&path, "5s"));
-    wait_long("the first query", || !lab.said().is_empty() && lab.shell("cat /data/local/tmp/bench/work/*/events.jsonl 2>/dev/null | wc -l") != "0");
+    wait_long("the first query", || {
+        !lab.said().is_empty() && lab.shell("cat /data/local/tmp/bench/work/*/events.jsonl 2>/dev/null | wc -l") != "0"
+    });
     thread::sleep(Duration::from_secs(8));
     lab.phone.tell("board gone");
     finish(running).expect(0);

@@ -156,7 +156,9 @@ fn a_user_who_does_not_hear() {
     let Some(mut lab) = Lab::with_paced_runner() else { return };
     lab.phone.tell("battery 80 Charging");
     let path = scenario(&lab, lab.device(), "wait = \"3s\"");
-    run(lab.run(&path, "20s").arg("--on-battery")).expect(0).says(&["still on external power after 3 s: there will be no figures of power"]);
+    run(lab.run(&path, "20s").arg("--on-battery"))
+        .expect(0)
+        .says(&["still on external power after 3 s: there will be no figures of power"]);
     let row = lab.launches().remove(0);
     assert!(row["absent"].contains("power_avg_w=on external power (battery is charging): "), "{}", row["absent"]);
     assert_eq!(asked(&lab).len(), 1);

@@ -16,6 +16,7 @@ use crate::evidence;
 use crate::lanes::{self, Counts, Stuck};
 use crate::observe::Observer;
 use crate::outdir::{OutDir, OutDirError};
+use crate::pagecache;
 use crate::phase::PhaseFile;
 use crate::pump::{self, Pumped};
 use crate::reaper::{Exit, Reaper};
@@ -93,6 +94,8 @@ fn supervise(spec: &Spec, mut reaper: Reaper, watcher: Option<Watcher>, out: &Ou
     if !reaper.is_subreaper() {
         done.notes.push("no PR_SET_CHILD_SUBREAPER here (an emulator?): a process that leaves the command's session can escape".to_owned());
     }
+    // Last of all: whatever is read before may be what pushes a model out of memory.
+    done.page_cache = spec.load.as_ref().map(|load| pagecache::prepare(spec, load));
     done.boottime_minus_monotonic_ns[0] = clock::suspended_ns();
     done.utc_start = clock::utc_now();
     done.start_ns = clock::monotonic_ns();
@@ -168,6 +171,7 @@ fn blank(sources: Vec<SourceReport>) -> Done {
         watcher_cpu_s: 0.0,
         sources,
         launch_context: evidence::launch_context(),
+        page_cache: None,
         leftovers: 0,
         survivors: Vec::new(),
         notes: Vec::new(),

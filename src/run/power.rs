@@ -374,6 +374,7 @@ async fn step<D: Device>(
         watch: Vec::new(),
         phase_file: None,
         trip: Vec::new(),
+        load: None,
         window_ms: 0,
         compact_ms: 0,
     };

@@ -67,7 +67,10 @@ impl Phone {
     /// What the simulated chip really did: seconds of `CLOCK_MONOTONIC`, then temperatures of CPU, NPU, skin and battery in C, the highest
     /// frequency of the prime core in MHz, and the step of throttling.
     pub fn truth(&self) -> Vec<[f64; 7]> {
-        self.known("truth.csv").into_iter().map(|f: [f64; 7]| [f[0], f[1] / 1e3, f[2] / 1e3, f[3] / 1e3, f[4] / 1e3, f[5] / 1e3, f[6]]).collect()
+        self.known("truth.csv")
+            .into_iter()
+            .map(|f: [f64; 7]| [f[0], f[1] / 1e3, f[2] / 1e3, f[3] / 1e3, f[4] / 1e3, f[5] / 1e3, f[6]])
+            .collect()
     }
 
     /// What its power rails showed, after `board`: seconds of `CLOCK_MONOTONIC`, W of the whole board and of its processor.
