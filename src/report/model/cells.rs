@@ -1,9 +1,9 @@
 //! The comparison table of a set.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::figures::{Notes, intervals_note, value};
-use super::groups::{Colours, Group, Timing, workload};
+use super::groups::{Colours, Group, Timing, listed, workload};
 use super::view::{Badge, Block, CellRow};
 use crate::report::charts::swatch_svg;
 use crate::report::load::{Cell, Run};
@@ -39,6 +39,19 @@ pub fn intervals(group: &Group) -> String {
         ""
     };
     intervals_note(&ns) + load
+}
+
+/// What peak memory is the sum of, where the rows differ in it: a device lets one program's buffers be read and another's not.
+pub fn memory(group: &Group) -> Option<String> {
+    let counted = group.counted();
+    let measured = counted.iter().filter(|cell| cell.metrics.contains_key("peak_mem_mb"));
+    let mut methods: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for cell in measured {
+        methods.entry(cell.text("peak_mem_method").unwrap_or("unknown")).or_default().insert(&cell.backend);
+    }
+    let told = |(method, backends): (&&str, &BTreeSet<&str>)| format!("{method} ({})", listed(&backends.iter().collect::<Vec<_>>()));
+    let parts: Vec<String> = methods.iter().map(told).collect();
+    (parts.len() > 1).then(|| format!("Peak memory is not the same sum in all rows, and compares only within one: {}.", parts.join("; ")))
 }
 
 fn row(run: &Run, group: &Group, cell: &Cell, colours: &Colours, mixed: bool, notes: &mut Notes) -> CellRow {
