@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     device, registry,
-    scenario::{Assumptions, Filter, Plan, Problems, Scenario, estimate},
+    scenario::{AbError, Assumptions, Estimate, Filter, Plan, PlannedCell, Problems, Scenario, Side, estimate, pair},
 };
 
 /// Prints the cells and the time that a scenario will take, without running anything
@@ -59,6 +59,24 @@ pub fn of(scenario: &Scenario, facts: &DeviceFacts, only: Option<&str>) -> anyho
     Ok(plan)
 }
 
+/// A scenario, and the second side that its [ab] describes.
+pub fn sides(mut scenario: Scenario) -> Vec<Scenario> {
+    let second = scenario.ab.take();
+    [Some(scenario), second.map(|b| *b)].into_iter().flatten().collect()
+}
+
+/// Brings the cells of two plans into pairs; says which have no partner.
+pub fn paired(a: &mut Plan, b: &mut Plan) -> anyhow::Result<()> {
+    let alone = pair(a, b).map_err(|e| {
+        let code = if matches!(e, AbError::NoPair(_)) { Code::Nothing } else { Code::Scenario };
+        Failed { code, message: e.to_string() }
+    })?;
+    for words in alone {
+        super::note(&format!("left out, without a partner: {words}"));
+    }
+    Ok(())
+}
+
 /// Prints the problems of a scenario; the error to end with.
 pub fn invalid(problems: &Problems) -> anyhow::Error {
     super::note(problems.render(std::io::stderr().is_terminal()).trim_end());
@@ -67,38 +85,44 @@ pub fn invalid(problems: &Problems) -> anyhow::Error {
 }
 
 pub fn main(args: &Args) -> anyhow::Result<Code> {
-    let scenario = scenario(&args.scenario)?;
-    let plan = of(&scenario, &facts(&scenario), args.only.as_deref())?;
-    let own = registry::commands(&plan.commands);
-    let time = estimate(&plan, &registry::with(&own), &Assumptions::default());
+    let scenarios = sides(scenario(&args.scenario)?);
+    let plans = scenarios.iter().map(|scenario| of(scenario, &facts(scenario), args.only.as_deref()));
+    let mut plans = plans.collect::<anyhow::Result<Vec<_>>>()?;
+    if let [a, b] = &mut plans[..] {
+        paired(a, b)?;
+    }
+    let own: Vec<_> = plans.iter().map(|plan| registry::commands(&plan.commands)).collect();
+    let times = plans.iter().zip(&own).map(|(plan, own)| estimate(plan, &registry::with(own), &Assumptions::default()));
+    let Some(time) = times.reduce(Estimate::and) else { return Ok(Code::Done) };
+    let cells = || plans.iter().zip(Side::ALL).flat_map(|(plan, side)| plan.cells.iter().map(move |cell| (side, cell)));
+    let (ab, plan) = (plans.len() > 1, &plans[0]);
     if args.format == Format::Json {
-        let cells: Vec<_> = plan.cells.iter().map(|c| json!({"cell": c.id, "skipped": c.skipped})).collect();
+        let side = |side: Side| ab.then_some(side);
+        let cells: Vec<_> = cells().map(|(of, c)| json!({"cell": c.id, "skipped": c.skipped, "side": side(of)})).collect();
         let value = json!({"scenario": plan.name, "seed": plan.seed, "cells": cells, "launches": time.launches,
-            "soaks": soaks(&plan),
+            "soaks": soaks(plan),
             "expected_s": time.expected.as_secs_f64(), "worst_s": time.worst.as_secs_f64()});
         super::print(&format!("{}\n", serde_json::to_string_pretty(&value)?))?;
         return Ok(Code::Done);
     }
-    let mut lines: Vec<String> = plan
-        .cells
-        .iter()
-        .map(|cell| match &cell.skipped {
-            None => format!("run   {}", cell.id),
-            Some(reason) => format!("skip  {}: {reason}", cell.id),
-        })
-        .collect();
+    let word = |verb: &str, side: Side| if ab { format!("{verb} {}", side.as_str()) } else { verb.to_owned() };
+    let line = |(side, cell): (Side, &PlannedCell)| match &cell.skipped {
+        None => format!("{}   {}", word("run", side), cell.id),
+        Some(reason) => format!("{}  {}: {reason}", word("skip", side), cell.id),
+    };
+    let mut lines: Vec<String> = cells().map(line).collect();
     lines.extend(plan.no_soak().map(str::to_owned));
-    if let (Some(soak), cells @ 1..) = (&plan.soak, time.soaks) {
+    if let (Some(soak), soaked @ 1..) = (&plan.soak, time.soaks) {
         let [usual, most] = soak.disk_bytes(plan.telemetry_rate_hz).map(|bytes| bytes.div_ceil(1_000_000));
         let duration = seconds(Duration::from_millis(soak.duration_ms));
         lines.push(format!(
-            "{cells} soaks of {duration} after them; the evidence of one takes about {usual} MB on the device at 20 tokens a second, and never more than {most} MB"
+            "{soaked} soaks of {duration} after them; the evidence of one takes about {usual} MB on the device at 20 tokens a second, and never more than {most} MB"
         ));
     }
     lines.push(format!(
         "{} cells to run, {} skipped; {} launches; expected {} (an estimate before anything is measured), worst {}\n",
-        plan.runnable().len(),
-        plan.cells.len() - plan.runnable().len(),
+        cells().filter(|(_, cell)| cell.skipped.is_none()).count(),
+        cells().filter(|(_, cell)| cell.skipped.is_some()).count(),
         time.launches,
         seconds(time.expected),
         seconds(time.worst),

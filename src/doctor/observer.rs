@@ -125,6 +125,7 @@ fn spec<D: Device>(device: &D, work: &str, folder: &Path, turns: u64, rate_hz: f
         compact_ms: 0,
         window_ms: 0,
         trip: Vec::new(),
+        load: None,
     }
 }
 

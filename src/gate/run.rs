@@ -204,7 +204,7 @@ fn of_launches(folder: &Path, run: &mut Run) -> Result<Blocks, RunError> {
         for (row, value) in table.float(name).into_iter().enumerate() {
             let (Some(value), Some(launch)) = (value, launch[row]) else { continue };
             let first = firsts.get(&(&keys[row], segment[row])) == Some(&launch);
-            if composed[row] || (name == "load_ms" && first) {
+            if composed[row] || (name.starts_with("load_") && first) {
                 continue;
             }
             let Some(cell) = run.cells.get_mut(&keys[row]) else { continue };

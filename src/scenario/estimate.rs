@@ -59,12 +59,25 @@ pub struct Estimate {
     pub soaks: usize,
 }
 
+impl Estimate {
+    /// Of two plans, one after the other.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            expected: self.expected + other.expected,
+            worst: self.worst + other.worst,
+            launches: self.launches + other.launches,
+            cells: self.cells + other.cells,
+            soaks: self.soaks + other.soaks,
+        }
+    }
+}
+
 /// Wall time of a plan, without making artifacts or installing runtimes.
 pub fn estimate(plan: &Plan, backends: &[&dyn Backend], assume: &Assumptions) -> Estimate {
     let m = &plan.measure;
     let runnable = plan.runnable();
-    let seconds_of =
-        |places: &[usize]| -> f64 { places.iter().map(|i| launch_s(&plan.cells[*i].cell, m.warmup + m.queries, assume)).sum() };
+    let seconds_of = |places: &[usize]| -> f64 { places.iter().map(|i| launch_s(&plan.cells[*i].cell, m.asked_queries(), assume)).sum() };
     let layers = |i: &usize| backends.iter().any(|b| b.id() == plan.cells[*i].cell.backend && b.describe().layers);
     let profiled: Vec<usize> = if m.profile == Profile::Layers { runnable.iter().copied().filter(layers).collect() } else { Vec::new() };
     let (min, max) = (f64::from(m.repetitions_min), f64::from(m.repetitions_max));

@@ -6,6 +6,7 @@
 //!
 //! Every problem of a file is reported at once ([`Problems`]); nothing here runs a program or talks to a device.
 
+mod ab;
 mod check;
 mod checked;
 mod command;
@@ -36,7 +37,10 @@ mod tests;
 
 use crate::device::soc;
 
-pub use checked::{ArtifactSource, ArtifactSpec, DeviceChoice, Matrix, Measure, ModelSpec, Order, Profile, Reference, Scenario, Verify};
+pub use ab::{Ab, AbError, Side, pair};
+pub use checked::{
+    ArtifactSource, ArtifactSpec, DeviceChoice, Load, Matrix, Measure, ModelSpec, Order, Profile, Reference, Roots, Scenario, Verify,
+};
 pub use command::Command;
 pub use estimate::{Assumptions, Estimate, bits, estimate};
 pub use filter::{Filter, FilterError};

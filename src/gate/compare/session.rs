@@ -22,6 +22,8 @@ pub enum Source {
     Stated,
     /// Seen in a history of runs.
     History,
+    /// There is one session: both sides of an A/B run were measured in it, pair by pair.
+    Interleaved,
 }
 
 /// Standard deviation of sessions.
@@ -39,6 +41,12 @@ pub struct Spread {
 /// as much. So two runs alone prove a difference of some 3 % on a phone, and never that there is none within 2 %: that takes a history
 /// that shows less, or interleaving.
 pub const ASSUMED: [(&str, f64); 4] = [("phone", 0.01), ("board", 0.01), ("pc", 0.02), ("emulator", 0.02)];
+
+/// The same of memory, in which no temperature and no clock is.
+const ASSUMED_OF_MEMORY: f64 = 0.005;
+
+/// How what is assumed is marked.
+pub const ASSUMED_WORD: &str = "assumed";
 
 /// Fewest runs of a history whose spread is taken.
 pub const FEWEST: usize = 5;
@@ -58,7 +66,10 @@ impl Sessions {
         if let Some(sd) = self.stated {
             return Spread { sd, degrees: None, source: Source::Stated };
         }
-        let assumed = ASSUMED.iter().find(|(name, _)| *name == class).or(ASSUMED.last()).map_or(0.0, |(_, sd)| *sd);
+        let of_class = ASSUMED.iter().find(|(name, _)| *name == class).or(ASSUMED.last()).map_or(0.0, |(_, sd)| *sd);
+        // What the whole device has left is nobody's own.
+        let own_memory = metric.ends_with("_mb") && metric != "mem_available_min_mb";
+        let assumed = if own_memory { ASSUMED_OF_MEMORY } else { of_class };
         let seen = self.seen.get(&(key.clone(), metric)).cloned();
         seen.unwrap_or(Spread { sd: assumed, degrees: None, source: Source::Assumed })
     }
@@ -94,6 +105,9 @@ fn spread_of(logs: &[f64]) -> Option<Spread> {
 }
 
 impl Spread {
+    /// Of an A/B run.
+    pub const INTERLEAVED: Self = Self { sd: 0.0, degrees: None, source: Source::Interleaved };
+
     /// The 95 % interval of the log of a ratio of two runs, its own error and two sessions taken together; degrees of freedom after Welch and
     /// Satterthwaite.
     pub fn widen(&self, log: f64, error: f64, degrees: f64) -> (f64, f64) {
@@ -110,9 +124,10 @@ impl Spread {
     pub fn words(&self) -> String {
         let percent = format!("{:.1} %", 100.0 * self.sd);
         match self.source {
-            Source::Assumed => format!("{percent}, assumed"),
+            Source::Assumed => format!("{percent}, {ASSUMED_WORD}"),
             Source::Stated => format!("{percent}, as stated"),
             Source::History => format!("{percent}, seen in the history"),
+            Source::Interleaved => "nothing, both were measured in one".to_owned(),
         }
     }
 }
@@ -169,6 +184,7 @@ mod tests {
         assert_eq!(sessions.of(&key, "phone", "ttft_ms"), seen);
         assert_eq!(sessions.of(&key, "phone", "e2e_ms").words(), "1.0 %, assumed");
         assert_eq!(sessions.of(&key, "pc", "e2e_ms").words(), "2.0 %, assumed");
+        assert_eq!(sessions.of(&key, "pc", "peak_mem_mb").words(), "0.5 %, assumed");
         sessions.stated = Some(0.004);
         assert_eq!(sessions.of(&key, "phone", "ttft_ms").words(), "0.4 %, as stated");
     }

@@ -1,0 +1,121 @@
+"""`bench compare` with a known answer: real runs of a real engine, twice the same and once with 10 % planted (planted.py).
+
+Each round has three runs by `bench run` in random order: A, A again, and B, which is A with every forward() of MNN 10 % longer. Two comparisons:
+A with A again, which must not say improved or regressed, and A with B, which must say regressed. Rounds share no run, so their verdicts are
+independent. The engine is called through a program of the scenario, on both sides the same one.
+
+What sessions differ by on this machine is not known beforehand, and on a busy one it is much: the comparisons take what bench assumes of a
+computer. What the pairs of A really differ by is printed beside it. `--rounds N`, `--launches N`, `--seed N`, `--keep DIR`."""
+
+import json
+import math
+import os
+import random
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+from common import QUICK, ROOT, bench, machine, number, run_folder
+
+ROUNDS, LAUNCHES, SEED = number("--rounds", 1 if QUICK else 20), number("--launches", 6 if QUICK else 20), number("--seed", 1)
+SLOWER = 1.10
+METRICS = ("itl_p50_ms", "decode_tok_s", "ttft_ms")
+PROMPT, GENERATED, QUERIES = 64, 64, 1 if QUICK else 3
+# Large enough that a step is work and not Python: some 10 million weights.
+SHAPE = {"hidden": 512, "layers": 4, "heads": 8, "kv-heads": 2, "head-dim": 64, "ffn": 1024, "vocab": 2048}
+
+
+def model(folder):
+    lines = []
+    for line in (ROOT / "scenarios/models/tiny-llama.toml").read_text().splitlines():
+        key = line.split("=")[0].strip()
+        lines.append(f"{key} = {SHAPE[key]}" if key in SHAPE and not QUICK else line)
+    (folder / "model.toml").write_text("\n".join(lines) + "\n")
+
+
+def scenario(folder, name, backend, command, launches):
+    program = f"[backends.{backend}]\ncommand = {json.dumps(command)}\n" if command else ""
+    path = folder / f"{name}.toml"
+    path.write_text(f"""
+name = "{name}"
+[device]
+local = true
+[models.planted]
+context = 160
+geometry = "model.toml"
+{program}
+[matrix]
+backend = "{backend}"
+model = "planted"
+quant = "w8"
+prompt-tokens = {PROMPT}
+gen-tokens = {GENERATED}
+[measure]
+queries = {QUERIES}
+warmup = {{ min = 1, max = 1 }}
+repetitions = {{ min = {launches}, max = {launches} }}
+[verify]
+reference = "none"
+""")
+    return path
+
+
+def artifact(folder):
+    """The model that bench makes for MNN, and the runner and Python that it takes for it."""
+    run = run_folder(scenario(folder, "prepare", "mnn", None, 1), folder / "prepare", "--yes")
+    key = next(iter(json.loads((run / "manifest.json").read_text())["cells"].values()))["artifact"]
+    cache = Path(os.environ.get("BENCH_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bench")
+    python = json.loads(next(run.glob("logs/local/*/measure-000/spec.json")).read_text())["argv"][0]
+    return cache / "artifacts" / key / "config.json", python
+
+
+def rows(a, b):
+    found = json.loads(bench("compare", a, b, "--format", "json", *(w for m in METRICS for w in ("--metric", m))))
+    return {row["metric"]: row for row in found["rows"]}
+
+
+def tell(name, all_rows, wanted):
+    for metric in METRICS:
+        of_metric = [found[metric] for found in all_rows]
+        counts = {word: sum(row["verdict"] == word for row in of_metric) for word in ("improved", "unchanged", "undecided", "regressed")}
+        good = sum(counts[word] for word in wanted)
+        target = math.ceil(0.95 * len(of_metric))
+        ratios = [row["ratio"] for row in of_metric]
+        half = [math.log(row["interval"][1] / row["ratio"]) for row in of_metric if row["interval"]]
+        words = ", ".join(f"{n} {word}" for word, n in counts.items() if n)
+        spread = f"; log ratios scatter by {100 * statistics.stdev(map(math.log, ratios)):.1f} %" if len(ratios) > 1 else ""
+        print(f"{name} {metric:<12}: {words}; {' or '.join(wanted)} {good} of {len(of_metric)}, target {target}: {'met' if good >= target else 'NOT met'}")
+        print(f"    B/A {statistics.geometric_mean(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f}){spread}; half an interval {100 * statistics.median(half):.1f} %", flush=True)
+
+
+def main(folder):
+    model(folder)
+    config, python = artifact(folder)
+    runner, planted = ROOT / "backends/mnn/runner/mnn_runner.py", ROOT / "tests/bench/planted.py"
+    # bench resolves a program to its file, and Python finds its packages by the link's place.
+    command = lambda factor: ["env", python, str(planted), str(runner), str(config), str(factor)]
+    order, same, slower = random.Random(SEED), [], []
+    paths = {name: scenario(folder, name, "mnn-planted", command(factor), LAUNCHES) for name, factor in (("plain", 1.0), ("slower", SLOWER))}
+    for at in range(ROUNDS):
+        runs = {}
+        for side in order.sample(("a", "again", "b"), 3):
+            runs[side] = run_folder(paths["slower" if side == "b" else "plain"], folder / f"{at:02}-{side}")
+        same.append(rows(runs["a"], runs["again"]))
+        slower.append(rows(runs["a"], runs["b"]))
+        words = [f"{metric} {same[-1][metric]['verdict']}/{slower[-1][metric]['verdict']}" for metric in METRICS]
+        print(f"  round {at + 1} of {ROUNDS}: A-A/A-B {', '.join(words)}", file=sys.stderr, flush=True)
+    weights = "tiny" if QUICK else "10 M weights"
+    print(f"MNN w8, {weights}, {LAUNCHES} launches of {QUERIES} queries a run, {ROUNDS} rounds of three runs")
+    tell("A against A again  ", same, ("unchanged", "undecided"))
+    tell("A against B, +10 % ", slower, ("regressed",))
+
+
+machine()
+if "--keep" in sys.argv:
+    kept = Path(sys.argv[sys.argv.index("--keep") + 1]).resolve()
+    kept.mkdir(parents=True, exist_ok=True)
+    main(kept)
+else:
+    with tempfile.TemporaryDirectory() as temporary:
+        main(Path(temporary))
