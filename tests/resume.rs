@@ -40,7 +40,6 @@ fn of_the_moment(column: &str) -> bool {
         || MEMORY_FIGURES.iter().any(|m| column.starts_with(m))
 }
 
-
 /// The tables that a deterministic runner makes the same every time.
 fn comparable(run: &Path) -> BTreeMap<&'static str, Vec<Row>> {
     ["cells.csv", "samples.csv", "launches.csv", "tokens.csv", "layers.csv"]

@@ -351,6 +351,28 @@ pub const CELLS: Table = Table {
         c("ambient_c", Float, true, "temperature of the air in degrees Celsius, as [environment] says; empty = unstated"),
         c("supply", Text, true, "where the current came from, as [environment] says; empty = unstated"),
         c("case", Text, true, "what the device was in, as [environment] says; empty = unstated"),
+        // The roof (roof.rs).
+        c(
+            "decode_mb_per_tok",
+            Float,
+            true,
+            "derived: what a decode step moves at least, in 10^6 bytes: weights without their scales, one row of the embedding, KV cache at the mean depth (src/analysis/roof); empty where the roof does not apply",
+        ),
+        c("decode_gb_s", Float, true, "derived: that times decode_tok_s, in 10^9 bytes a second; a lower bound of the bandwidth in use"),
+        c("peak_gb_s", Float, true, "peak bandwidth of the memory in 10^9 bytes a second; roof_note says by what"),
+        c("roof_tok_s", Float, true, "derived: peak_gb_s over the bytes of a step, which no engine can exceed"),
+        c(
+            "roof_share",
+            Float,
+            true,
+            "median decode rate of the launches over roof_tok_s; over 1 the cell is unverified, since something is wrong",
+        ),
+        c(
+            "roof_note",
+            Text,
+            true,
+            "error: ..., warning: ... (under 0.15, or over 0.85) with likely causes, where the roof comes from, what is assumed; or not applicable: reason (rule R25: phones and boards, batch 1, dense, not speculative, weights over 8 x last cache and VTCM)",
+        ),
         c("absent", Text, true, "metric=reason;... for every empty metric"),
         c("soak_ended", Text, true, "complete, early: why, failed: why (nothing of it counts), or not run: why; empty without [soak]"),
         c("soak_s", Float, true, "from the first measured query of the soak to its last token"),

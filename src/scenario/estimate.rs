@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use bench_backend_api::{Backend, Cell, Geometry, Quant};
+use bench_backend_api::{Backend, Cell, Quant};
 
 use super::{
     checked::{Order, Profile},
+    parameters::Parameters,
     plan::Plan,
 };
 
@@ -113,22 +114,12 @@ fn seconds(s: f64) -> Duration {
 }
 
 fn launch_s(cell: &Cell, queries: u32, assume: &Assumptions) -> f64 {
-    let parameters = cell.model.geometry.as_ref().and_then(parameters).unwrap_or(assume.unknown_parameters);
+    let parameters = cell.model.geometry.as_ref().and_then(|g| Parameters::of(g).ok()).map_or(assume.unknown_parameters, |p| p.total());
     let bytes = parameters * bits(cell.quant) / 8.0;
     let step = assume.step_s + bytes / assume.read_bytes_per_s;
     let chunks = f64::from(cell.workload.prompt_tokens().div_ceil(cell.model.usual_chunk().max(1)));
     let steps = f64::from(cell.workload.gen_tokens().saturating_sub(1));
     assume.launch_s + bytes / assume.load_bytes_per_s + f64::from(queries) * (chunks + steps) * step
-}
-
-/// Parameters of a Llama-like decoder, if its shape is known: attention, gated feed-forward and the two ends.
-pub fn parameters(g: &Geometry) -> Option<f64> {
-    let shape = [g.layers?, g.hidden?, g.heads?, g.kv_heads?, g.head_dim?, g.ffn?, g.vocab?];
-    let [layers, hidden, heads, kv, dim, ffn, vocab] = shape.map(f64::from);
-    let attention = hidden * dim * (2.0 * heads + 2.0 * kv);
-    let feed_forward = 3.0 * hidden * ffn * f64::from(g.experts.max(1));
-    let ends = hidden * vocab * if g.tied_embeddings { 1.0 } else { 2.0 };
-    Some(layers * (attention + feed_forward) + ends)
 }
 
 /// Bits of a weight, its share of the scales included.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use crate::scenario::{ArtifactSource, Plan, bits, parameters};
+use crate::scenario::{ArtifactSource, Parameters, Plan, bits};
 
 /// Bytes of the models that are staged, each content once; a run that finds them on the device sends nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,8 +27,8 @@ pub fn flash(plans: &[Plan]) -> Flash {
                 }
             }
             Some(ArtifactSource::Recipe(recipe)) => {
-                let known = planned.cell.model.geometry.as_ref().and_then(parameters);
-                let bytes = known.map_or(0.0, |n| n * bits(planned.cell.quant) / 8.0);
+                let known = planned.cell.model.geometry.as_ref().and_then(|g| Parameters::of(g).ok());
+                let bytes = known.map_or(0.0, |p| p.total() * bits(planned.cell.quant) / 8.0);
                 made.insert((recipe.kind.clone(), format!("{:?}", recipe.args)), bytes as u64);
             }
             None => {}

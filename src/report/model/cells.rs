@@ -112,6 +112,7 @@ fn badges(run: &Run, cell: &Cell) -> Vec<Badge> {
         let title = "launches whose queries were still getting faster or slower when the most were discarded: raise `max` of `warmup`";
         found.push(badge("bad", "not warmed up", title));
     }
+    found.extend(roof(cell));
     if cell.text("stop") == Some("interrupted") {
         found.push(badge("bad", "interrupted", "the run ended before this cell had all its launches"));
     }
@@ -124,6 +125,14 @@ fn badges(run: &Run, cell: &Cell) -> Vec<Badge> {
         });
     }
     found
+}
+
+/// How near the decode rate is to what the memory allows; where that says nothing about a cell, nothing is shown.
+fn roof(cell: &Cell) -> Option<Badge> {
+    let share = cell.number("roof_share")?;
+    let note = cell.text("roof_note").unwrap_or_default();
+    let tone = if note.starts_with("warning") { "bad" } else { "quiet" };
+    Some(Badge { tone, text: format!("{:.0} % of the roof", share * 100.0), title: format!("decode rate, derived: {note}") })
 }
 
 fn badge(tone: &'static str, text: &str, title: &str) -> Badge {

@@ -71,7 +71,8 @@ fn apart(zone: &str, looks: &[Look], before: usize) -> bool {
     let Some((last, all)) = looks.split_last() else { return false };
     let read = |look: &Look| look.state.temperature(zone);
     let near = all.iter().rev().take(before).filter_map(read);
-    let mut jumps = near.zip(std::iter::repeat(read(last))).filter_map(|(then, now)| Some((now? - then).abs() > TEMPERATURE_JUMP_C)).peekable();
+    let mut jumps =
+        near.zip(std::iter::repeat(read(last))).filter_map(|(then, now)| Some((now? - then).abs() > TEMPERATURE_JUMP_C)).peekable();
     jumps.peek().is_some() && jumps.all(|far| far)
 }
 
@@ -79,9 +80,7 @@ fn apart(zone: &str, looks: &[Look], before: usize) -> bool {
 /// have single failed readings (140 C once), and no block is marked for one. The next look tells.
 fn doubtful(looks: &[Look], lacks: &[Lack]) -> bool {
     let Some((last, before)) = looks.split_last() else { return false };
-    lacks.iter().all(|lack| {
-        last.state.temperature(&lack.what).is_some() && (before.is_empty() || apart(&lack.what, looks, 1))
-    })
+    lacks.iter().all(|lack| last.state.temperature(&lack.what).is_some() && (before.is_empty() || apart(&lack.what, looks, 1)))
 }
 
 /// What of the wanted state is not there.
