@@ -156,7 +156,7 @@ mod tests {
     /// ones on average, one of its own. 76.8 GB/s.
     #[test]
     fn an_8b_on_a_phone() {
-        let bytes: f64 = (7_504_924_672.0 + 4096.0) / 2.0 + 40.0 * 65_536.0;
+        let bytes: f64 = 0.5 * (7_504_924_672.0 + 4096.0) + 40.0 * 65_536.0;
         let (roofed, over) = of(14.0);
         let (moved, peak, tok_s) = roofed.roof.unwrap();
         assert!((moved - bytes).abs() < 1.0 && (peak.gb_s - 76.8).abs() < 1e-9 && (tok_s - 76.8e9 / bytes).abs() < 1e-6 && !over);
