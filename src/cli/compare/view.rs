@@ -70,7 +70,9 @@ fn method(comparison: &Comparison) -> Vec<String> {
         "Differences up to {} do not matter. One value a launch; figures are locations of their logarithms, intervals 95 %.",
         percent(comparison.tolerance)
     )];
-    if !spreads.is_empty() {
+    if comparison.rows.iter().filter_map(Row::compared).any(|compared| compared.pairs.is_some()) {
+        found.push("A and B are the sides of one A/B run: figures are of pairs of launches, made one right after the other.".to_owned());
+    } else if !spreads.is_empty() {
         let (first, more) = (spreads.iter().take(MOST_NAMES), spreads.len().saturating_sub(MOST_NAMES));
         let list: Vec<String> = first.map(|(class, words)| format!("{class} {words}")).collect();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -109,7 +111,8 @@ fn advice<'a>(all: impl Iterator<Item = &'a Advice>) -> Vec<(String, usize)> {
         let kind = match advice {
             Advice::Launches { .. } => "0".to_owned(),
             Advice::Sessions { spread, .. } => format!("1{spread:?}"),
-            Advice::Tolerance => "2".to_owned(),
+            Advice::Quiet => "2".to_owned(),
+            Advice::Tolerance => "4".to_owned(),
             Advice::Same { what } => format!("3{what}"),
         };
         kinds.entry(kind).or_default().push(advice);
@@ -164,7 +167,12 @@ fn shown_row(row: &Row, compared: &Compared, device: bool, tolerance: f64) -> sh
         device: if device { visible(&row.key.device) } else { String::new() },
         a: figure(row.a),
         b: figure(row.b),
-        n: if of_a == of_b { of_a.to_string() } else { format!("{of_a}, {of_b}") },
+        n: match (compared.pairs, compared.mde) {
+            (Some(pairs), Some(mde)) => format!("{pairs} pairs, detect {}", percent(mde)),
+            (Some(pairs), None) => format!("{pairs} pairs"),
+            (None, _) if of_a == of_b => of_a.to_string(),
+            (None, _) => format!("{of_a}, {of_b}"),
+        },
         composed: row.composed,
         change: shown::Change { ratio: compared.ratio, interval: compared.interval, verdict: compared.verdict.word() },
         alone: alone.map_or("", Verdict::word),
