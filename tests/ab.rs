@@ -76,7 +76,7 @@ fn are_interleaved(all: &[Launch], launches: usize) {
 /// The comparison at the end of a run with `--format json`.
 fn comparison(stdout: &str) -> Value {
     let events = stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    events.into_iter().find(|e| e["event"] == "ab").unwrap_or_else(|| panic!("no comparison in {stdout}"))["comparison"].clone()
+    events.into_iter().find(|e| e["event"] == "ab").unwrap_or_else(|| panic!("no comparison in {stdout}"))
 }
 
 fn row<'a>(comparison: &'a Value, metric: &'a str) -> impl Iterator<Item = &'a Value> {
@@ -108,7 +108,11 @@ fn a_tenth_is_found_on_a_device_that_gets_half_as_slow_again_meanwhile() {
     let own: Vec<f64> = table(&runs[0], "cells.csv").iter().map(|c| c["ttft_ms_mad"].parse::<f64>().unwrap() / 5.0).collect();
     assert!(own.iter().all(|mad| *mad > 0.05), "{own:?}");
     assert_eq!(journal(&runs[0]).last().unwrap()["event"], "run_end");
-    // What was compared is said first, in both manifests, and on one page.
+    // `bench compare` says the same again.
+    let again = run(bench(dir.path()).arg("compare").args(&runs).args(["--format", "json", "--fail-on", "regressed"])).expect(10);
+    let again: Value = serde_json::from_str(&again.stdout).unwrap();
+    assert_eq!(again["rows"], found["rows"]);
+    // Both manifests say whose partner a run is; one page has both.
     let manifests = runs.clone().map(|run| serde_json::from_slice::<Value>(&fs::read(run.join("manifest.json")).unwrap()).unwrap());
     assert_eq!(manifests[0]["ab"]["partner"], manifests[1]["run"]);
     assert_eq!((&manifests[0]["ab"]["side"], &manifests[1]["ab"]["side"]), (&"a".into(), &"b".into()));
@@ -124,7 +128,8 @@ fn a_side_that_differs_in_nothing_is_not_called_worse() {
     fs::write(&file, fs::read_to_string(&file).unwrap() + "[ab]\n").unwrap();
     let ran = run(bench(dir.path()).arg("run").arg(&file).arg("--no-report")).expect(0);
     are_interleaved(&launches(&both(&dir.path().join("results"))), 8);
-    let lines: Vec<&str> = ran.stderr.lines().filter(|l| l.contains("ttft_ms") && l.contains("8 pairs")).collect();
+    let table = ran.stderr.split("ttft_ms  pc").nth(1).and_then(|text| text.split("\n\n").next()).unwrap_or_default();
+    let lines: Vec<&str> = table.lines().filter(|l| l.contains("8 pairs, detect")).collect();
     assert_eq!(lines.len(), CELLS, "{}", ran.stderr);
     assert!(lines.iter().all(|l| l.contains("unchanged") || l.contains("undecided")), "{lines:?}");
     // Lines of the two sides can be told apart.
@@ -183,7 +188,7 @@ fn a_cell_that_fails_on_one_side_costs_no_more_launches_of_the_other() {
     assert!(ended[0] <= 1 && ended[1] == 1, "{ended:?}");
     let stops = runs.map(|run| events(&journal(&run), "cell_done").map(|e| e["stop"].as_str().unwrap().to_owned()).collect::<Vec<_>>());
     assert_eq!(stops, [["partner"], ["failed"]]);
-    ran.says(&["not compared"]);
+    ran.says(&["Nothing was compared."]);
 }
 
 #[test]
@@ -234,7 +239,7 @@ fn on_a_phone_too() {
     let mut command = bench(dir.path());
     command.env("ADB_SERVER_SOCKET", adb.address.to_string()).env("BENCH_LIBEXEC", dir.path().join("libexec"));
     let ran = finish(command.arg("run").arg(&file).args(["--no-report"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
-    ran.expect(0).says(&["A/B, B against A", "no interval: too few pairs, 2 pairs"]);
+    ran.expect(0).says(&["measured in one session", "2 pairs"]);
     let runs = both(&dir.path().join("results"));
     are_interleaved(&launches(&runs), 2);
     // The stand-in's first token comes after 5 ms, a tenth later on side B.

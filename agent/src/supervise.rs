@@ -23,7 +23,7 @@ use crate::reaper::{Exit, Reaper};
 use crate::sources::{self, Processes, Reader, Service, Sources, memory};
 use crate::spec::{Spec, VERSION};
 use crate::telemetry::Log;
-use crate::trip::Tripped;
+use crate::trip::{Tripped, Zones};
 use crate::watcher::Watcher;
 
 /// How long threads may take to come to their ends once the tree is gone.
@@ -196,7 +196,7 @@ fn wait(spec: &Spec, reaper: &mut Reaper, start_ns: u64, tripped: &Tripped) -> (
         if now >= deadline {
             return (Reason::Timeout, Some(format!("still running after {} ms", spec.timeout_ms)));
         }
-        if let Some(words) = tripped.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(words) = tripped.lock().unwrap_or_else(PoisonError::into_inner).trips(now) {
             return (Reason::ThermalTrip, Some(words));
         }
         for watch in &spec.watch {
@@ -263,7 +263,7 @@ impl Threads {
         }
         let (readers, processes, phases) = inputs;
         let counts = Arc::new(Counts::default());
-        let tripped = Tripped::default();
+        let tripped = Zones::new(&spec.trip, spec.rate_hz, start_ns);
         let log = || Log::create(Path::new(&spec.out_dir), spec.compact_ms, spec.window_ms, start_ns);
         let table = (!readers.is_empty()).then(|| Arc::new(Mutex::new(log())));
         let stuck = match &table {

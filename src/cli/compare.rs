@@ -68,6 +68,16 @@ enum FailOn {
     Undecided,
 }
 
+/// A comparison for people.
+pub fn table(comparison: &Comparison) -> String {
+    human::table(&view::of(comparison))
+}
+
+/// A comparison for programs.
+pub fn json(comparison: &Comparison) -> serde_json::Value {
+    view::json(comparison)
+}
+
 pub fn main(args: &Args) -> anyhow::Result<Code> {
     let metrics = metrics(&args.metric)?;
     let (a, b) = (load(&args.a)?, load(&args.b)?);

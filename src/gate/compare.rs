@@ -43,6 +43,13 @@ pub struct Settings {
     pub sessions: Sessions,
 }
 
+impl Default for Settings {
+    /// 2 %, the usual metrics, and of sessions what is assumed of them.
+    fn default() -> Self {
+        Self { tolerance: 0.02, metrics: USUAL.to_vec(), sessions: Sessions::default() }
+    }
+}
+
 /// Why two runs are not compared at all.
 #[derive(Debug, Error)]
 pub enum CompareError {

@@ -10,13 +10,16 @@
 //! temperature. So whoever calls gives one value a launch, the median of its warm queries.
 
 mod centre;
+mod detect;
 mod effect;
 mod interval;
 mod location;
+mod order;
 mod outliers;
 mod ratio;
 mod resample;
 mod stability;
+mod steps;
 mod stopping;
 mod student;
 mod summary;
@@ -26,13 +29,16 @@ mod tail;
 mod reference;
 
 pub use centre::{Centre, centre, hodges_lehmann, log_centre};
+pub use detect::{geometric_mean, mde, repetitions_for};
 pub use effect::{Effect, FEWEST_FOR_EFFECT, log_effect, paired_effect};
 pub use interval::{Interval, Method, interval, interval_at};
 pub use location::{mad, mean, median, quantile, relative_spread, standard_deviation};
-pub use outliers::{OUTLIER_LIMIT, outliers};
+pub use order::{Drift, autocorrelation, drift, effective_size};
+pub use outliers::{OUTLIER_LIMIT, drawn_in, outliers};
 pub use ratio::{Ends, FEWEST_FOR_RATIO, Ratio, ratio_of_medians};
 pub use resample::RESAMPLES;
 pub use stability::{STABLE_SPREAD, Stability, stability};
+pub use steps::{Step, steps};
 pub use stopping::{checkpoints, reached};
 pub use student::{beyond, student, student_95};
 pub use summary::{DEFAULT_SEED, N_SMALL, Summary};

@@ -16,6 +16,16 @@ pub fn outliers(values: &[f64]) -> Vec<bool> {
     values.iter().map(|value| (value - centre).abs() / scale > OUTLIER_LIMIT).collect()
 }
 
+/// The values drawn in to where an outlier begins. What stands apart still counts, but no more than that.
+pub fn drawn_in(values: &[f64]) -> Vec<f64> {
+    let Some((centre, scale)) = centre_and_scale(values) else {
+        return values.to_vec();
+    };
+    let reach = scale * OUTLIER_LIMIT;
+    values.iter().map(|value| value.clamp(centre - reach, centre + reach)).collect()
+}
+
+/// Centre, and what one unit of the score is.
 fn centre_and_scale(values: &[f64]) -> Option<(f64, f64)> {
     let centre = median(values)?;
     let by_median = mad(values)? / 0.6745;
@@ -43,6 +53,15 @@ mod tests {
     #[test]
     fn equal_values_with_one_apart() {
         assert_eq!(outliers(&[5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 9.0]), [false, false, false, false, false, false, true]);
+    }
+
+    #[test]
+    fn what_stands_apart_is_drawn_in_to_the_limit() {
+        // Median 5, deviations 0 to 3 and 995, MAD 1: the limit is 3.5 / 0.6745 = 5.18903.
+        let found = drawn_in(&[2.0, 4.0, 5.0, 6.0, 1000.0]);
+        assert_eq!(found[..4], [2.0, 4.0, 5.0, 6.0]);
+        assert!((found[4] - 10.189_03).abs() < 1e-5, "{found:?}");
+        assert_eq!(drawn_in(&[1.0, f64::INFINITY])[0].to_bits(), 1.0_f64.to_bits());
     }
 
     #[test]

@@ -187,6 +187,11 @@ pub fn csv(rows: &[Row]) -> String {
     names.sort();
     names.dedup();
     let quoted = |text: &str| if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() };
+    // A table without rows has its header all the same.
+    let empty = ["device", "cell", "pass", "status", "query_kind", "launch"].map(str::to_owned);
+    if rows.is_empty() {
+        names.extend(&empty);
+    }
     let mut text = names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(",") + "\n";
     for row in rows {
         let values = names.iter().map(|name| row.get(*name).map_or_else(String::new, |value| quoted(value)));

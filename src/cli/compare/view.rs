@@ -167,7 +167,12 @@ fn shown_row(row: &Row, compared: &Compared, device: bool, tolerance: f64) -> sh
         device: if device { visible(&row.key.device) } else { String::new() },
         a: figure(row.a),
         b: figure(row.b),
-        n: if of_a == of_b { of_a.to_string() } else { format!("{of_a}, {of_b}") },
+        n: match (compared.pairs, compared.mde) {
+            (Some(pairs), Some(mde)) => format!("{pairs} pairs, detect {}", percent(mde)),
+            (Some(pairs), None) => format!("{pairs} pairs"),
+            (None, _) if of_a == of_b => of_a.to_string(),
+            (None, _) => format!("{of_a}, {of_b}"),
+        },
         composed: row.composed,
         change: shown::Change { ratio: compared.ratio, interval: compared.interval, verdict: compared.verdict.word() },
         alone: alone.map_or("", Verdict::word),

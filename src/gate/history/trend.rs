@@ -18,6 +18,12 @@ use crate::{
     stats,
 };
 
+/// Share of histories without any step in which one is found: of a thousand cells one.
+const LEVEL: f64 = 0.001;
+
+/// Nights that a new level has to last. One bad night is none.
+const FEWEST: usize = 3;
+
 /// A line with what is said of it.
 #[derive(Debug)]
 pub struct Trend {
@@ -47,6 +53,8 @@ pub struct Step {
     pub at: usize,
     /// Log of the new level over the old one, turned over where higher is better: above 0 is worse.
     pub log: f64,
+    /// Share of random orders of the same nights with a step as clear.
+    pub p: f64,
 }
 
 /// Cells that stepped between the same two runs.
@@ -72,7 +80,7 @@ pub fn trend(series: Series, metric: &Metric, last: Option<usize>, asked: f64) -
         }
     }
     let of_last = series.points.last().filter(|point| Some(point.run) == last);
-    let steps = steps(&nights);
+    let steps = steps(&nights, asked);
     let tonight = match (of_last.map(|point| point.figure), nights.split_last()) {
         (Some(Figure::Value { .. }), Some(((_, tonight), before))) => {
             // What stepped is told as a step; once the new level has shown its own noise, tonight is held against that.
@@ -87,16 +95,13 @@ pub fn trend(series: Series, metric: &Metric, last: Option<usize>, asked: f64) -
     Trend { series, tonight, steps }
 }
 
-fn steps(nights: &[(usize, Night)]) -> Vec<Step> {
+/// Changes of level that last for [`FEWEST`] nights and are at least half of what matters.
+fn steps(nights: &[(usize, Night)], asked: f64) -> Vec<Step> {
     let values: Vec<f64> = nights.iter().map(|(_, night)| night.at).collect();
-    let places: Vec<usize> = Vec::new(); // TODO
-    let ends: Vec<usize> = [0].into_iter().chain(places.iter().copied()).chain([values.len()]).collect();
-    let level = |from: usize, to: usize| stats::hodges_lehmann(&values[from..to]).map(|centre| centre.at);
-    ends.windows(3)
-        .filter_map(|ends| {
-            let log = level(ends[1], ends[2])? - level(ends[0], ends[1])?;
-            Some(Step { before: nights[ends[1] - 1].0, at: nights[ends[1]].0, log })
-        })
+    stats::steps(&values, LEVEL, FEWEST)
+        .into_iter()
+        .filter(|step| step.size.abs() >= asked.ln_1p() / 2.0)
+        .map(|step| Step { before: nights[step.at - 1].0, at: nights[step.at].0, log: step.size, p: step.p })
         .collect()
 }
 
@@ -117,6 +122,18 @@ pub fn step_nights(trends: &[Trend], runs: &[Run], metric: &Metric) -> Vec<StepN
         StepNight { before, at, changed: attribute::changes(&runs[before], &runs[at], &cells, metric.name), lines }
     };
     found.into_iter().rev().map(night).collect()
+}
+
+/// Runs of the same scenario and device that lie between two runs.
+pub fn between(runs: &[Run], before: usize, at: usize) -> usize {
+    runs[before + 1..at].iter().filter(|run| run.scenario == runs[at].scenario && run.device == runs[at].device).count()
+}
+
+/// The step, at most two runs away, that more cells made: with noise a single cell's date can be off by as much.
+pub fn near<'a>(step: &StepNight, steps: &'a [StepNight], runs: &[Run]) -> Option<&'a StepNight> {
+    let same = |other: &&StepNight| runs[other.at].scenario == runs[step.at].scenario && runs[other.at].device == runs[step.at].device;
+    let close = |other: &&StepNight| other.at != step.at && between(runs, other.at.min(step.at), other.at.max(step.at)) < 2;
+    steps.iter().filter(same).filter(close).filter(|other| other.lines.len() > step.lines.len()).max_by_key(|other| other.lines.len())
 }
 
 /// Places of the runs that can go when the last `keep` of each scenario and device stay, and those in `beside`.

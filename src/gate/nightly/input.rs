@@ -1,6 +1,7 @@
 //! From folders to a judgement: which nights count, and what of them is read.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -8,18 +9,17 @@ use std::{
 use thiserror::Error;
 
 use super::{
-    Gate, Row,
-    blame::Blame,
+    Gate, Row, Since,
     judge::{self, Dated, Line},
 };
 use crate::{
     gate::{
-        history::{self, LeftOut, Scan, ScanError, Wanted, collect, look, scan},
+        history::{self, LeftOut, Scan, ScanError, Wanted, changes, collect, look, scan},
         require::{self, Judged},
-        run::{self, Run, RunError},
+        run::{self, Key, Run, RunError},
         unlike::{self, Difference, Weight},
     },
-    results::{read::TableError, schema::Metric},
+    results::{folder::id_of, read::TableError, schema::Metric},
     scenario::{Plan, PlanError},
 };
 
@@ -84,28 +84,27 @@ pub fn gate(folder: &Path, settings: &Settings) -> Result<Gate, InputError> {
         Some(newest) => differences(&nights.runs[newest], &run, &mut notes),
         None => Vec::new(),
     };
-    let mut blame = Blame::default();
     let mut rows = Vec::new();
-    let mut own = nights;
-    let left = own.left_out.len();
+    let (known, mut own) = (nights.left_out.clone(), nights);
     let wanted = Wanted { metrics: &settings.metrics, cell: "", device: None, scenario: None, nights: Some(NIGHTS) };
     let (lines, remarks) = collect(&mut own, wanted);
+    let fresh = || own.left_out.iter().filter(|left| !known.contains(left));
     if own.runs.last().is_none_or(|last| last.id != run.id) {
-        let why = own.left_out.last().map_or_else(|| "does not count".to_owned(), |left| left.why.clone());
+        let why = fresh().find(|left| left.name == id_of(folder)).map_or_else(|| "does not count".to_owned(), |left| left.why.clone());
         return Err(InputError::NotARun { path: folder.to_owned(), why });
     }
     notes.extend(remarks);
-    notes.extend(own.left_out[left..].iter().map(|LeftOut { name, why }| format!("{name} is left out: it {why}")));
+    notes.extend(fresh().map(left_out));
     for (place, (metric, series)) in settings.metrics.iter().copied().zip(&lines).enumerate() {
         let line = Line { metric, series, tonight: own.runs.len().saturating_sub(1) };
         if place == 0 {
             let (mut failed, dated, flaky) = judge::fates(&line, &run);
-            date(&mut failed, &dated, &own.runs, &mut blame);
+            date(&mut failed, &dated, &own.runs);
             rows.extend(failed);
             notes.extend(flaky.into_iter().map(|(key, note)| format!("{} on {}: {note}", key.cell, key.device)));
         }
         let (mut found, dated) = judge::figures(&line, &run, &unlike, settings.limit, settings.composed);
-        date(&mut found, &dated, &own.runs, &mut blame);
+        date(&mut found, &dated, &own.runs);
         rows.extend(found);
     }
     rows.sort_by(|a, b| (b.verdict, a.kind, &a.key, a.metric).cmp(&(a.verdict, b.kind, &b.key, b.metric)));
@@ -124,10 +123,25 @@ pub fn gate(folder: &Path, settings: &Settings) -> Result<Gate, InputError> {
     })
 }
 
-fn date(rows: &mut [Row], dated: &[Dated], runs: &[history::Run], blame: &mut Blame) {
-    for (row, first, previous) in dated {
-        let row = &mut rows[*row];
-        row.since = judge::since(runs, *first, blame.changed([&runs[*previous], &runs[*first]], &row.key, row.metric));
+/// Names the run in which each change began, and what was not in it as in the run before.
+fn date(rows: &mut [Row], dated: &[Dated], runs: &[history::Run]) {
+    let mut cells: BTreeMap<(usize, usize), BTreeSet<Key>> = BTreeMap::new();
+    for one in dated {
+        cells.entry((one.before, one.at)).or_default().insert(rows[one.row].key.clone());
+    }
+    for ((before, at), cells) in cells {
+        let metric = dated.iter().find(|one| (one.before, one.at) == (before, at)).map_or("", |one| rows[one.row].metric);
+        let changed = changes(&runs[before], &runs[at], &cells, metric);
+        for one in dated.iter().filter(|one| (one.before, one.at) == (before, at)) {
+            let row = &mut rows[one.row];
+            let own = |d: &&Difference| d.cells.is_empty() || d.cells.contains(&row.key);
+            let changed = match &changed {
+                Ok(all) => all.iter().filter(own).map(|d| format!("{}: {} -> {}", d.what, d.a, d.b)).collect(),
+                Err(why) => vec![format!("what changed with it is unknown: {why}")],
+            };
+            let started_utc = runs[at].started.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+            row.since = Some(Since { run: runs[at].id.clone(), started_utc, changed });
+        }
     }
 }
 
@@ -136,7 +150,7 @@ fn nights(folder: &Path, settings: &Settings, notes: &mut Vec<String>) -> Result
     let one = |path: &Path| look(path).map_err(|why| InputError::NotARun { path: path.to_owned(), why });
     let tonight = one(folder)?;
     let mut found = settings.history.as_ref().map_or_else(|| Ok(Scan::default()), |dir| scan(dir))?;
-    notes.extend(found.left_out.iter().map(|LeftOut { name, why }| format!("{name} is left out: it {why}")));
+    notes.extend(found.left_out.iter().map(left_out));
     let all = found.runs.len();
     found.runs.retain(|r| r.scenario == tonight.scenario && r.device == tonight.device);
     if let others @ 1.. = all - found.runs.len() {
@@ -180,6 +194,10 @@ fn nights(folder: &Path, settings: &Settings, notes: &mut Vec<String>) -> Result
         return Ok((with(found, tonight), "nothing: the history has no night of this scenario and device before this one".to_owned()));
     }
     Ok((with(found, tonight), against))
+}
+
+fn left_out(LeftOut { name, why }: &LeftOut) -> String {
+    format!("left out: {name}: {why}")
 }
 
 fn with(mut nights: Scan, tonight: history::Run) -> Scan {

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Kind, Row, Since, Verdict, fate};
+use super::{Kind, Row, Verdict, fate};
 use crate::{
     gate::{
-        history::{self, Figure, Gap, Point, Series},
+        history::{Figure, Gap, Point, Series},
         nights::{Night, judge},
         run::{Cell, Key, Run},
         unlike::{Difference, Weight},
@@ -23,8 +23,16 @@ pub struct Line<'a> {
     pub tonight: usize,
 }
 
-/// Where a change may have begun: the row, and the places of the run and of the one before it.
-pub type Dated = (usize, usize, usize);
+/// Where a change began: place of the row, of the run, and of the run before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dated {
+    /// Place of the row.
+    pub row: usize,
+    /// Place of the run.
+    pub at: usize,
+    /// Place of the last run before it that has the cell.
+    pub before: usize,
+}
 
 /// Figures of one metric. Rows of changes are dated in the second result.
 pub fn figures(line: &Line<'_>, run: &Run, unlike: &[Difference], limit: f64, composed: bool) -> (Vec<Row>, Vec<Dated>) {
@@ -56,7 +64,7 @@ pub fn figures(line: &Line<'_>, run: &Run, unlike: &[Difference], limit: f64, co
             let place = found.since.unwrap_or_else(|| (history.len() + 1).saturating_sub(found.window));
             let run_of = |place: usize| before.get(place).map_or(line.tonight, |(run, _)| *run);
             if let Some(previous) = place.checked_sub(1) {
-                dated.push((rows.len(), run_of(place), run_of(previous)));
+                dated.push(Dated { row: rows.len(), at: run_of(place), before: run_of(previous) });
             }
         }
         if history.is_empty()
@@ -67,6 +75,7 @@ pub fn figures(line: &Line<'_>, run: &Run, unlike: &[Difference], limit: f64, co
         (row.verdict, row.effect, row.baseline, row.window) = (found.verdict, found.effect, found.baseline, found.window);
         (row.tolerance, row.mde, row.nights_needed) = (Some(found.tolerance), found.mde, found.nights_needed);
         row.reasons.extend(found.reasons);
+        row.before = history;
         if let Some(mde) = found.mde.filter(|mde| *mde > limit * (1.0 + 1e-9)) {
             row.reasons.push(format!("a regression under {:.1} % may go unseen here", mde * 100.0));
         }
@@ -111,7 +120,7 @@ pub fn fates(line: &Line<'_>, run: &Run) -> (Vec<Row>, Vec<Dated>, BTreeMap<Key,
         if found.verdict == Verdict::Regressed {
             let first = found.since.unwrap_or(line.tonight);
             let previous = before.iter().map(|(run, _)| *run).rfind(|run| *run < first);
-            dated.extend(previous.map(|previous| (rows.len(), first, previous)));
+            dated.extend(previous.map(|before| Dated { row: rows.len(), at: first, before }));
         }
         let told = run.cells.get(key).map(reason).unwrap_or_default();
         let reasons = [found.why, told].into_iter().filter(|w| !w.is_empty()).collect();
@@ -147,12 +156,8 @@ fn blank(key: Key, class: String, metric: &'static Metric, kind: Kind) -> Row {
         baseline: 0,
         window: 1,
         since: None,
+        confirmed: None,
         reasons: Vec::new(),
+        before: Vec::new(),
     }
-}
-
-/// The run that a change is dated to.
-pub fn since(runs: &[history::Run], first: usize, changed: Vec<String>) -> Option<Since> {
-    let run = runs.get(first)?;
-    Some(Since { run: run.id.clone(), started_utc: run.started.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(), changed })
 }

@@ -203,3 +203,20 @@ fn a_soak_is_a_table_of_its_own() {
     }
     assert!(!table.contains("rise in 60 s,") && !table.contains("mnn"), "{table}");
 }
+
+#[test]
+fn peaks_of_memory_that_are_not_the_same_sum_are_told_apart() {
+    let (_temporary, dir) = run();
+    let words = "Peak memory is not the same sum in all rows";
+    let with = |other: &str| {
+        edit(&dir, "cells.csv", |at, mut fields| {
+            fields[at("peak_mem_method")] = if fields[at("backend")] == "genie" { other.to_owned() } else { "anon+shmem".to_owned() };
+            vec![fields]
+        });
+        page_of(&dir)
+    };
+    assert!(!with("anon+shmem").contains(words));
+    let page = with("dmabuf+<b>anon");
+    let told = part(&page, words, ".");
+    assert!(told.contains("anon+shmem (ort-qnn); dmabuf+&lt;b&gt;anon (genie)"), "{told}");
+}

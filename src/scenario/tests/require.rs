@@ -151,7 +151,7 @@ fn words_units_and_directions() {
         ),
         (
             entry("metric = \"ttft\"\nlimit = \"<= 1s\"\nwhere = { prompt-tokens = 32, phase = \"decode\" }"),
-            "20:38 `phase` means nothing to `ttft` / take it out",
+            "20:39 `phase` means nothing to `ttft` / take it out",
         ),
         (
             entry("metric = \"energy\"\nstatistic = \"net\"\nlimit = \"<= 1J/tok\"\nwhere = { phase = \"all\" }"),

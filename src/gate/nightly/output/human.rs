@@ -3,7 +3,7 @@
 use super::super::{Gate, Row};
 use super::words;
 
-/// The table; the caller takes out what could steer a terminal.
+/// The table. No text makes lines of its own or steers a terminal.
 pub fn human(gate: &Gate) -> String {
     let several = gate.rows.iter().any(|row| row.key.device != gate.rows[0].key.device);
     let mut lines = vec![words::title(gate)];
@@ -43,7 +43,8 @@ pub fn human(gate: &Gate) -> String {
         lines.extend(aligned(&table));
     }
     lines.extend([words::counts(gate), gate.odds()]);
-    lines.join("\n") + "\n"
+    let flat = |line: String| line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
+    lines.into_iter().map(flat).collect::<Vec<_>>().join("\n") + "\n"
 }
 
 /// What stands under a row: what is unchanged needs no words.

@@ -6,6 +6,9 @@ mod junit;
 mod markdown;
 mod words;
 
+#[cfg(test)]
+mod tests;
+
 pub use annotations::annotations;
 pub use human::human;
 pub use junit::junit;

@@ -1,7 +1,10 @@
 //! What all forms say.
 
 use super::super::{Gate, Row, Verdict};
-use crate::gate::require::{Judged, Met};
+use crate::gate::{
+    require::{Judged, Met},
+    verdict::Effect,
+};
 
 /// A share in percent, with its sign.
 pub fn signed(share: f64) -> String {
@@ -10,8 +13,11 @@ pub fn signed(share: f64) -> String {
 
 /// The change of a figure as it is read off the table: -4.0 % of tokens a second, +4.0 % of milliseconds.
 pub fn change(row: &Row) -> String {
-    let Some(effect) = row.effect else { return String::new() };
-    let (ratio, lo, hi) = effect.ratio(row.higher_is_better);
+    row.effect.map(|effect| plain(effect, row.higher_is_better)).unwrap_or_default()
+}
+
+fn plain(effect: Effect, higher_is_better: bool) -> String {
+    let (ratio, lo, hi) = effect.ratio(higher_is_better);
     format!("{} % [{}, {}]", signed(ratio - 1.0), signed(lo - 1.0), signed(hi - 1.0))
 }
 
@@ -20,17 +26,10 @@ pub fn percent(share: Option<f64>) -> String {
     share.map(|share| format!("{:.1} %", share * 100.0)).unwrap_or_default()
 }
 
-/// A figure of three or four digits.
+/// A figure of four digits.
 pub fn figure(value: Option<f64>) -> String {
-    value
-        .map(|value| {
-            if value.abs() >= 1000.0 {
-                format!("{value:.0}")
-            } else {
-                format!("{value:.4}").chars().take(6).collect::<String>().trim_end_matches('.').to_owned()
-            }
-        })
-        .unwrap_or_default()
+    let digits = |value: f64| 3 - value.abs().max(1e-6).log10().floor() as i32;
+    value.map(|value| format!("{value:.*}", digits(value).clamp(0, 6) as usize)).unwrap_or_default()
 }
 
 /// What a row is about: metric, or the kind of what happened to the cell.
@@ -48,6 +47,11 @@ pub fn remarks(row: &Row) -> Vec<String> {
         let changed =
             if since.changed.is_empty() { "nothing else that is known changed with it".to_owned() } else { since.changed.join("; ") };
         all.push(format!("since {} ({}): {changed}", since.started_utc, since.run));
+    }
+    if let Some(second) = &row.confirmed {
+        let word = if second.verdict == Verdict::Regressed { "confirmed" } else { "not confirmed" };
+        let change = second.effect.map(|effect| format!(", {}", plain(effect, row.higher_is_better))).unwrap_or_default();
+        all.push(format!("{word} by {}{change}: {}", second.run, second.why));
     }
     all.extend(row.reasons.iter().cloned());
     all
