@@ -114,7 +114,7 @@ pub fn again(plans: Vec<Plan>, out: &Path, servers: &adb::Servers) -> anyhow::Re
         no_report: true,
         format: Format::Human,
     };
-    let code = measure(&args, &Wanted::Plans(plans), Vec::new())?;
+    let code = measure(&args, &Wanted::stored(plans), Vec::new())?;
     let new = |path: &PathBuf| path.file_name().is_some_and(|name| of.iter().any(|of| name.to_string_lossy().contains(of.as_str())));
     Ok((code, names(out).difference(&before).filter(|path| new(path)).cloned().collect()))
 }
