@@ -204,6 +204,35 @@ fn a_side_without_its_program_skips_the_other_too() {
     }
 }
 
+/// What `bench gate --confirm` does: cells of a run from another day, beside those of today.
+#[test]
+fn two_earlier_runs_are_measured_again_side_by_side() {
+    let dir = tempfile::tempdir().unwrap();
+    let old = scenario(dir.path(), "night", 2, &["--slower", "1.2"]);
+    run(bench(dir.path()).arg("run").arg(&old).args(["--no-report", "--out", "old"])).expect(0);
+    // In another place and ambient, with other repetitions: today's hold.
+    let new = scenario(dir.path(), "night", 3, &[]);
+    fs::write(&new, fs::read_to_string(&new).unwrap() + "[environment]\nambient = \"22C\"\n").unwrap();
+    run(bench(dir.path()).arg("run").arg(&new).args(["--no-report", "--out", "new"])).expect(0);
+    let (old, new) = (support::only_run(&dir.path().join("old")), support::only_run(&dir.path().join("new")));
+    let cell = table(&new, "cells.csv")[0]["cell"].clone();
+    let before = fs::read(old.join("manifest.json")).unwrap();
+    let only = format!("cell={cell}");
+    run(bench(dir.path()).arg("run").arg("--ab").args([&old, &new]).args(["--no-report", "--only", &only])).expect(0);
+    let runs = both(&dir.path().join("results"));
+    let ttft = runs.clone().map(|run| table(&run, "cells.csv").iter().map(|c| c["ttft_ms"].clone()).collect::<Vec<_>>());
+    assert_eq!(ttft, [["6"], ["5"]]);
+    assert_eq!(launches(&runs).len(), 2 * 3);
+    assert_eq!(fs::read(old.join("manifest.json")).unwrap(), before);
+    // What it was made with is not here any more.
+    let text = fs::read_to_string(old.join("plan.toml")).unwrap();
+    fs::write(old.join("plan.toml"), text.replace("\"python3\"", "\"no-such-program-anywhere\"")).unwrap();
+    let ran =
+        run(bench(dir.path()).arg("run").arg("--ab").args([&old, &new]).args(["--no-report", "--only", &only, "--out", "third"])).expect(5);
+    ran.says(&["warning: night: its run had standin", "here is nothing, the program no-such-program-anywhere is missing"]);
+    run(bench(dir.path()).arg("run").arg("--ab").args([dir.path(), &new])).expect(2).says(&["manifest.json"]);
+}
+
 #[test]
 fn what_the_device_shares_must_be_the_same() {
     let dir = tempfile::tempdir().unwrap();

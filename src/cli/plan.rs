@@ -58,7 +58,11 @@ pub fn scenario(path: &std::path::Path) -> anyhow::Result<Scenario> {
 /// The plan of a scenario on a device.
 pub fn of(scenario: &Scenario, facts: &DeviceFacts, only: Option<&str>) -> anyhow::Result<Plan> {
     let own = registry::commands(&scenario.commands);
-    let mut plan = scenario.plan(&registry::with(&own), facts);
+    self::only(scenario.plan(&registry::with(&own), facts), only)
+}
+
+/// The cells of a plan that are wanted.
+pub fn only(mut plan: Plan, only: Option<&str>) -> anyhow::Result<Plan> {
     if let Some(text) = only {
         let filter = Filter::parse(text).map_err(|e| super::usage(format!("--only: {e}")))?;
         if plan.retain(&filter) == 0 {

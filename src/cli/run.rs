@@ -47,7 +47,7 @@ pub struct Args {
     /// Scenario file
     #[arg(required_unless_present_any = ["resume", "ab"])]
     scenario: Option<PathBuf>,
-    /// Two scenarios whose cells are measured pair by pair on one device, to be compared
+    /// Two scenarios, or the folders of two earlier runs, whose cells are measured pair by pair on one device, to be compared
     #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["scenario", "resume"])]
     ab: Option<Vec<PathBuf>>,
     /// Only these cells, for instance backend=genie,quant=w4a16
@@ -114,7 +114,7 @@ pub fn again(plans: Vec<Plan>, out: &Path, servers: &adb::Servers) -> anyhow::Re
         no_report: true,
         format: Format::Human,
     };
-    let code = measure(&args, &Wanted::Plans(plans), Vec::new())?;
+    let code = measure(&args, &Wanted::stored(plans), Vec::new())?;
     let new = |path: &PathBuf| path.file_name().is_some_and(|name| of.iter().any(|of| name.to_string_lossy().contains(of.as_str())));
     Ok((code, names(out).difference(&before).filter(|path| new(path)).cloned().collect()))
 }
@@ -128,7 +128,7 @@ fn measure(args: &Args, wanted: &Wanted, old: Vec<Folder>) -> anyhow::Result<Cod
         let agent = agent_for(&cache, &device::local_facts(choice.soc_model, choice.htp_arch)).map_err(unavailable)?;
         let device = Local::new(agent, cache.join("work"), choice.soc_model, choice.htp_arch);
         let plans = wanted.plans(args, device.facts(), &choice)?;
-        let job = Job::new(args, &cache, plans, device, old)?;
+        let job = Job::new(args, &cache, wanted, plans, device, old)?;
         let console = Console::new(args.format);
         job.folders().try_for_each(end_orphans)?;
         let cancel = runtime.block_on(async { cancel() });
@@ -150,7 +150,7 @@ fn measure(args: &Args, wanted: &Wanted, old: Vec<Folder>) -> anyhow::Result<Cod
         let device = device.with_agent(agent);
         let plans = wanted.plans(args, device.facts(), &adb::chosen(device.facts(), &choice))?;
         let device = device.with_absence(plans.iter().map(run::absence).max().unwrap_or_default());
-        jobs.push((Job::new(args, &cache, plans, device, std::mem::take(&mut old))?, console));
+        jobs.push((Job::new(args, &cache, wanted, plans, device, std::mem::take(&mut old))?, console));
     }
     let cancel = runtime.block_on(async { cancel() });
     let start = |job: &Job<Adb>, console: &Console| {

@@ -30,7 +30,7 @@ pub use pairs::{Lone, NotOk};
 
 /// What is compared unless told otherwise: what a user of a model waits for and pays for. The other metrics mostly say the same again, and
 /// every further one is a further chance to be wrong.
-pub const USUAL: [&str; 6] = ["ttft_ms", "prefill_tok_s", "decode_tok_s", "load_ms", "peak_mem_mb", "energy_j_per_tok"];
+pub const USUAL: [&str; 7] = ["ttft_ms", "prefill_tok_s", "decode_tok_s", "load_ms", "load_cold_ms", "peak_mem_mb", "energy_j_per_tok"];
 
 /// How to compare.
 #[derive(Debug, Clone)]

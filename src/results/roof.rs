@@ -156,7 +156,7 @@ mod tests {
     /// ones on average, one of its own. 76.8 GB/s.
     #[test]
     fn an_8b_on_a_phone() {
-        let bytes: f64 = (7_504_924_672.0 + 4096.0) / 2.0 + 40.0 * 65_536.0;
+        let bytes: f64 = 7_504_928_768.0 * 0.5 + 40.0 * 65_536.0;
         let (roofed, over) = of(14.0);
         let (moved, peak, tok_s) = roofed.roof.unwrap();
         assert!((moved - bytes).abs() < 1.0 && (peak.gb_s - 76.8).abs() < 1e-9 && (tok_s - 76.8e9 / bytes).abs() < 1e-6 && !over);
@@ -178,6 +178,40 @@ mod tests {
         cell(&mut row, Some(&of(14.0).0));
         // 14 x 3.755 GB.
         assert!(format!("{row:?}").contains("\"decode_gb_s\": \"52.57"), "{row:?}");
+    }
+
+    /// A launch whose second query has 16 tokens, so many ns apart.
+    fn launch(cell: &str, number: u32, gap_ns: u64) -> (std::path::PathBuf, Record) {
+        let tokens: Vec<serde_json::Value> = (1..=16).map(|i| json!({"id": null, "t_ns": 1_000_000_000 + i * gap_ns})).collect();
+        let query = |n: u32| {
+            json!({"query": n, "prompt_tokens": 32, "prompt_tokens_reported": null, "generated_reported": null, "start_ns": 1_000_000_000,
+                "tokens": tokens, "end_ns": null, "finish": "length", "reported": {}})
+        };
+        let record = json!({"format_version": 1, "cell": cell, "pass": "measure", "launch": number, "block": number, "segment": 0, "status": "ok",
+            "failure": null, "checks": null, "steps": [],
+            "parsed": {"load_ns": null, "unit_reported": null, "queries": [query(0), query(1)], "layers": [], "notes": {}, "warnings": []}});
+        (std::path::PathBuf::new(), serde_json::from_value(record).unwrap())
+    }
+
+    #[test]
+    fn launches_of_an_impossible_cell_feed_no_figure() {
+        let (planned, manifest) = phone();
+        let mut plan = Plan::from_toml(include_str!("../../results/example-pc/plan.toml")).unwrap();
+        let id = planned.id.clone();
+        plan.cells[0] = planned;
+        // 40 ms a token are 25 tok/s, 80 ms are 12.5; another cell's launches stay as they are.
+        for (gap_ns, status, share) in [(40_000_000, Status::Unverified, 25.0), (80_000_000, Status::Ok, 12.5)] {
+            let launches = vec![launch(&id, 0, gap_ns), launch(&id, 1, gap_ns), launch(&plan.cells[1].id, 0, 40_000_000)];
+            let mut recorded = Recorded { launches, ..Recorded::default() };
+            let found = check(&mut recorded, &plan, &manifest);
+            let statuses: Vec<Status> = recorded.launches.iter().map(|(_, r)| r.status).collect();
+            assert_eq!(statuses, [status, status, Status::Ok]);
+            let roofed = &found[&id];
+            assert!((roofed.rate - share).abs() < 1e-6, "{roofed:?}");
+            let failure = recorded.launches[0].1.failure.as_ref();
+            assert_eq!(failure.is_some_and(|f| f.message.starts_with("decode of 25.0 tok/s: error: over the roof")), status != Status::Ok);
+            assert!(found[&plan.cells[1].id].note.starts_with("not applicable: "), "an emulator's");
+        }
     }
 
     #[test]

@@ -191,7 +191,7 @@ pub const CELLS: Table = Table {
             "stop",
             Text,
             true,
-            "what ended the repetitions: until-ci, max, max-time, budget (counted anew in every segment), failed, interrupted",
+            "what ended the repetitions: until-ci, max, max-time, budget (counted anew in every segment), failed, partner (the other side of an A/B run failed), interrupted",
         ),
         c(
             "n_small",

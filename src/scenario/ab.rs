@@ -119,6 +119,18 @@ fn skip_both(a: &mut PlannedCell, b: &mut PlannedCell) {
     }
 }
 
+/// What one plan says of the inside of a launch, which a side has for itself, and what another says of everything else.
+fn within_launch(own: &Measure, other: &Measure) -> Measure {
+    Measure {
+        queries: own.queries,
+        warmup: own.warmup,
+        warmup_max: own.warmup_max,
+        load: own.load,
+        timeout_ms: own.timeout_ms,
+        ..other.clone()
+    }
+}
+
 /// Whether the plans agree in what belongs to the device and to the run as a whole.
 fn shared(a: &Plan, b: &Plan) -> Result<(), AbError> {
     for (section, present) in [("[soak]", a.soak.is_some() || b.soak.is_some()), ("[power]", a.power.is_some() || b.power.is_some())] {
@@ -126,12 +138,10 @@ fn shared(a: &Plan, b: &Plan) -> Result<(), AbError> {
             return Err(AbError::NotCarriedOut(section));
         }
     }
-    // What is done within a launch may differ.
-    let own = &a.measure;
-    let measure = Measure { queries: own.queries, warmup: own.warmup, timeout_ms: own.timeout_ms, ..b.measure.clone() };
+    let measure = within_launch(&a.measure, &b.measure);
     let pairs = [
         ("[device]", a.device == b.device),
-        ("[measure] repetitions, order, budget and profile", *own == measure),
+        ("[measure] repetitions, order, budget and profile", a.measure == measure),
         ("[measure] seed", a.seed == b.seed),
         ("[settle]", a.settle == b.settle),
         ("[environment]", a.environment == b.environment),
@@ -139,6 +149,17 @@ fn shared(a: &Plan, b: &Plan) -> Result<(), AbError> {
     ];
     let different: Vec<&str> = pairs.into_iter().filter(|(_, same)| !same).map(|(what, _)| what).collect();
     if different.is_empty() { Ok(()) } else { Err(AbError::NotShared(different)) }
+}
+
+/// Puts a stored plan on the terms of another: the device, its state, and how often is measured. Neither soaks or measures power.
+pub fn level(old: &mut Plan, new: &mut Plan) {
+    (old.soak, old.power, new.soak, new.power) = (None, None, None, None);
+    old.measure = within_launch(&old.measure, &new.measure);
+    old.device.clone_from(&new.device);
+    old.settle.clone_from(&new.settle);
+    old.environment.clone_from(&new.environment);
+    old.pins.clone_from(&new.pins);
+    old.seed = new.seed;
 }
 
 /// A document with the keys of `[ab]` in place of its own: tables key by key, everything else as a whole.

@@ -37,7 +37,7 @@ mod tests;
 
 use crate::device::soc;
 
-pub use ab::{Ab, AbError, Side, pair};
+pub use ab::{Ab, AbError, Side, level, pair};
 pub use checked::{
     ArtifactSource, ArtifactSpec, DeviceChoice, Load, Matrix, Measure, ModelSpec, Order, Profile, Reference, Roots, Scenario, Verify,
 };

@@ -20,12 +20,12 @@ from pathlib import Path
 from common import QUICK, ROOT, bench, machine, number, run_folder
 
 APART = "--apart" in sys.argv
-ROUNDS, LAUNCHES, SEED = number("--rounds", 1 if QUICK else 20), number("--launches", 6 if QUICK else 20), number("--seed", 1)
+ROUNDS, LAUNCHES, SEED = number("--rounds", 1 if QUICK else 20), number("--launches", 6 if QUICK else 12), number("--seed", 1)
 SLOWER = 1.10
 METRICS = ("itl_p50_ms", "decode_tok_s", "ttft_ms")
-PROMPT, GENERATED, QUERIES = 64, 64, 1 if QUICK else 3
-# Large enough that a step is work and not Python: some 10 million weights.
-SHAPE = {"hidden": 512, "layers": 4, "heads": 8, "kv-heads": 2, "head-dim": 64, "ffn": 1024, "vocab": 2048}
+PROMPT, GENERATED, QUERIES = 64, 64, 1 if QUICK else 2
+# Large enough that a step is work and not Python: some 4 million weights, half a millisecond.
+SHAPE = {"hidden": 256, "layers": 4, "heads": 4, "kv-heads": 2, "head-dim": 64, "ffn": 1024, "vocab": 1024}
 
 
 def model(folder):
@@ -123,7 +123,7 @@ def main(folder):
             all_rows.append(found)
         words = [f"{metric} {same[-1][metric]['verdict']}/{slower[-1][metric]['verdict']}" for metric in METRICS]
         print(f"  round {at + 1} of {ROUNDS}: A-A/A-B {', '.join(words)}", file=sys.stderr, flush=True)
-    weights = "tiny" if QUICK else "10 M weights"
+    weights = "tiny" if QUICK else "4 M weights"
     print(f"MNN w8, {weights}, {LAUNCHES} launches of {QUERIES} queries a run, {ROUNDS} rounds, {'three runs each' if APART else 'interleaved'}")
     tell("A against A again  ", same, ("unchanged", "undecided"))
     tell("A against B, +10 % ", slower, ("regressed",))

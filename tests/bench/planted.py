@@ -1,7 +1,7 @@
-"""planted.py RUNNER CONFIG FACTOR JOB.json - MNN's own runner, each of whose forward() calls takes FACTOR times as long.
+"""planted.py RUNNER CONFIG FACTOR JOB.json - MNN's own runner, each of whose forward() calls takes FACTOR times the processor time.
 
-A known answer for comparisons: MNN computes as ever, the result is read out, and then the processor is kept busy for the missing part of the time
-that it took. What is timed and written down is the runner's own, which knows nothing of it. RUNNER is mnn_runner.py, CONFIG the model's config.json."""
+A known answer for comparisons: MNN computes as ever, the result is read out, and then the processor is kept busy for the missing part of the processor
+time that it took (MNN has one thread here, this one), so that a program that was made to wait is not made to wait more. What is timed and written down is the runner's own, which knows nothing of it. RUNNER is mnn_runner.py, CONFIG the model's config.json."""
 
 import importlib.util
 import json
@@ -22,12 +22,12 @@ class Slowed:
         return getattr(self._model, name)
 
     def forward(self, tokens):
-        begun = time.perf_counter_ns()
+        begun = time.thread_time_ns()
         logits = self._model.forward(tokens)
         logits.read()  # whatever is lazy is done now
-        until = begun + factor * (time.perf_counter_ns() - begun)
+        until = begun + factor * (time.thread_time_ns() - begun)
         # With a factor of 1 the loop ends at once: both sides pay for this wrapper.
-        while time.perf_counter_ns() < until:
+        while time.thread_time_ns() < until:
             pass
         return logits
 

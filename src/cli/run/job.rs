@@ -2,18 +2,22 @@
 
 use std::path::Path;
 
-use bench_backend_api::{Backend, DeviceFacts, Installed, Need};
+use bench_backend_api::{Availability, Backend, DeviceFacts, Installed, Need};
 
-use super::Args;
+use super::{Args, Wanted};
 use crate::{
     cli::{
         console::Console,
         exit::{Code, Failed},
+        note,
         runtimes::{consent, unavailable},
     },
     device::{Cancel, Device},
     registry,
-    results::folder::{Folder, write_whole},
+    results::{
+        folder::{Folder, write_whole},
+        manifest::Manifest,
+    },
     run::{self, Outcome, RunError, Setup},
     runtimes::{Cache, find_in, python},
     scenario::{Ab, Plan, Side},
@@ -34,10 +38,15 @@ struct Planned {
 
 impl<D: Device> Job<D> {
     /// `old` are the folders of a run that goes on.
-    pub fn new(args: &Args, cache: &Cache, plans: Vec<Plan>, device: D, old: Vec<Folder>) -> anyhow::Result<Self> {
-        let installed = plans.iter().map(|plan| {
+    pub fn new(args: &Args, cache: &Cache, wanted: &Wanted, plans: Vec<Plan>, device: D, old: Vec<Folder>) -> anyhow::Result<Self> {
+        let installed = plans.iter().zip(wanted.origins()).map(|(plan, origin)| {
             let own = registry::commands(&plan.commands);
-            install(cache, plan, &registry::with(&own), device.facts(), args)
+            let backends = registry::with(&own);
+            let installed = install(cache, plan, &backends, device.facts(), args)?;
+            for words in origin.map(|then| other_runtimes(then, &backends, &installed, device.facts())).unwrap_or_default() {
+                note(&format!("warning: {}: {words}: this is measured now", plan.name));
+            }
+            anyhow::Ok(installed)
         });
         let installed = installed.collect::<anyhow::Result<Vec<_>>>()?;
         // Not before everything is there: a run folder in which nothing was tried helps nobody.
@@ -91,6 +100,18 @@ impl<D: Device> Job<D> {
     }
 }
 
+/// What an earlier run was made with and is not here any more.
+fn other_runtimes(then: &Manifest, backends: &[&dyn Backend], installed: &Installed, device: &DeviceFacts) -> Vec<String> {
+    let words = |availability: &Availability| match availability {
+        Availability::Ready { version } => version.clone(),
+        Availability::Missing { what, .. } => format!("nothing, {what} is missing"),
+        Availability::Refused { reason } => reason.clone(),
+    };
+    let now = |id: &str| Some(backends.iter().find(|b| b.id() == id)?.probe(device, installed));
+    let changed = then.runtimes.iter().filter_map(|(id, then)| Some((id, then, now(id)?))).filter(|(_, then, now)| *then != now);
+    changed.map(|(id, then, now)| format!("its run had {id} {}, here is {}", words(then), words(&now))).collect()
+}
+
 /// New run folders, each with its plan.
 fn begin(mut plans: Vec<Plan>, args: &Args) -> anyhow::Result<Vec<(Plan, Folder)>> {
     let now = jiff::Timestamp::now();
@@ -133,7 +154,7 @@ fn install(cache: &Cache, plan: &Plan, backends: &[&dyn Backend], device: &Devic
     if !consent(args.yes)? {
         return Ok(found);
     }
-    let say = |text: &str| crate::cli::note(text);
+    let say = |text: &str| note(text);
     python::Environment::install(cache, &say).map_err(unavailable)?;
     Ok(find_in(&plan.runtimes, cache, device, needs))
 }

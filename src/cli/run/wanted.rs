@@ -1,4 +1,4 @@
-//! What the command line asks for: a scenario, two as the sides of an A/B run, or the stored plans of a run that goes on.
+//! What the command line asks for: a scenario, two as the sides of an A/B run, or the stored plans of earlier runs.
 
 use std::{fs, path::Path};
 
@@ -10,14 +10,23 @@ use crate::{
         exit::{Code, Failed},
         load, plan, usage,
     },
-    results::folder::{Folder, FolderError},
-    scenario::{DeviceChoice, Plan, Power, Scenario},
+    results::{
+        folder::{Folder, FolderError},
+        manifest::Manifest,
+    },
+    scenario::{DeviceChoice, Plan, Power, Scenario, level},
 };
 
-/// One or two: of an A/B run side A first.
-pub enum Wanted {
-    Scenarios(Vec<Scenario>),
-    Plans(Vec<Plan>),
+/// One or two sides: of an A/B run side A first.
+pub struct Wanted(Vec<Source>);
+
+/// Where a plan comes from.
+enum Source {
+    Scenario(Box<Scenario>),
+    /// Stored with a run: it goes on, or is judged.
+    Plan(Box<Plan>),
+    /// Of an earlier run, to be measured again; with what that run was made with.
+    Again(Box<Plan>, Box<Manifest>),
 }
 
 impl Wanted {
@@ -25,38 +34,51 @@ impl Wanted {
     pub fn of(args: &Args) -> anyhow::Result<(Self, Vec<Folder>)> {
         if let Some(run) = &args.resume {
             let (plans, folders) = resume(run, args.scenario.as_deref())?;
-            return Ok((Self::Plans(plans), folders));
+            return Ok((Self::stored(plans), folders));
         }
-        let scenarios = match (&args.ab, &args.scenario) {
-            (Some(files), _) => files.iter().map(|file| plan::scenario(file)).collect::<anyhow::Result<Vec<_>>>()?,
-            (None, Some(file)) => vec![plan::scenario(file)?],
+        let sides = match (&args.ab, &args.scenario) {
+            (Some(paths), _) => paths.iter().map(|path| side(path)).collect::<anyhow::Result<Vec<_>>>()?,
+            (None, Some(file)) => plan::sides(plan::scenario(file)?).into_iter().map(|s| Source::Scenario(Box::new(s))).collect(),
             (None, None) => return Err(usage("name a scenario, two of them after --ab, or a run to --resume")),
         };
-        if args.ab.is_some() && scenarios.iter().any(|s| s.ab.is_some()) {
-            return Err(usage("one of these scenarios has an [ab] of its own: run it alone, or take that section out"));
-        }
-        Ok((Self::Scenarios(scenarios.into_iter().flat_map(plan::sides).collect()), Vec::new()))
+        Ok((Self(sides), Vec::new()))
     }
 
-    /// The devices that are meant.
+    /// Plans to be measured as they are.
+    pub fn stored(plans: Vec<Plan>) -> Self {
+        Self(plans.into_iter().map(|plan| Source::Plan(Box::new(plan))).collect())
+    }
+
+    /// The devices that are meant: of an A/B run with an earlier one those of side B.
     pub fn device(&self) -> anyhow::Result<&DeviceChoice> {
-        let device = match self {
-            Self::Scenarios(all) => all.first().map(|scenario| &scenario.device),
-            Self::Plans(all) => all.first().map(|plan| &plan.device),
-        };
+        let device = self.0.last().map(|side| match side {
+            Source::Scenario(scenario) => &scenario.device,
+            Source::Plan(plan) | Source::Again(plan, _) => &plan.device,
+        });
         device.ok_or_else(|| usage("there is nothing to run"))
+    }
+
+    /// What the run of each side was made with, where it is an earlier one's.
+    pub fn origins(&self) -> impl Iterator<Item = Option<&Manifest>> {
+        self.0.iter().map(|side| if let Source::Again(_, manifest) = side { Some(&**manifest) } else { None })
     }
 
     /// The plans for one device.
     pub fn plans(&self, args: &Args, facts: &DeviceFacts, chosen: &DeviceChoice) -> anyhow::Result<Vec<Plan>> {
-        let mut plans = match self {
-            Self::Scenarios(all) => all.iter().map(|s| plan::of(s, facts, args.only.as_deref())).collect::<anyhow::Result<Vec<_>>>()?,
-            Self::Plans(all) => all.clone(),
-        };
-        if let [a, b] = &mut plans[..]
-            && a.ab.is_none()
-        {
-            plan::paired(a, b)?;
+        let only = args.only.as_deref();
+        let plans = self.0.iter().map(|side| match side {
+            Source::Scenario(scenario) => plan::of(scenario, facts, only),
+            Source::Plan(plan) => Ok(Plan::clone(plan)),
+            Source::Again(old, _) => plan::only(Plan::clone(old), only),
+        });
+        let mut plans = plans.collect::<anyhow::Result<Vec<_>>>()?;
+        if let [a, b] = &mut plans[..] {
+            if self.origins().any(|origin| origin.is_some()) {
+                level(a, b);
+            }
+            if a.ab.is_none() {
+                plan::paired(a, b)?;
+            }
         }
         for plan in &mut plans {
             plan.device = chosen.clone();
@@ -73,6 +95,20 @@ impl Wanted {
         }
         Ok(plans)
     }
+}
+
+/// A side of `--ab`: a scenario file, or the folder of an earlier run, which is only read.
+fn side(path: &Path) -> anyhow::Result<Source> {
+    if path.is_dir() {
+        let manifest = Manifest::read(path)?;
+        let plan = read_plan(path)?;
+        return Ok(Source::Again(Box::new(Plan { ab: None, ..plan }), Box::new(manifest)));
+    }
+    let scenario = plan::scenario(path)?;
+    if scenario.ab.is_some() {
+        return Err(usage(format!("{} has an [ab] of its own: run it alone, or take that section out", path.display())));
+    }
+    Ok(Source::Scenario(Box::new(scenario)))
 }
 
 /// The stored plans of a run; a scenario named beside it must be the one that the run was made from.
@@ -101,6 +137,10 @@ fn bad(run: &Path, words: &str) -> anyhow::Error {
 
 fn stored(run: &Path) -> anyhow::Result<(Plan, Folder)> {
     let folder = Folder::open(run.to_path_buf())?;
+    Ok((read_plan(run)?, folder))
+}
+
+fn read_plan(run: &Path) -> anyhow::Result<Plan> {
     let text = fs::read_to_string(run.join("plan.toml")).map_err(|e| bad(run, &e.to_string()))?;
-    Ok((Plan::from_toml(&text).map_err(|e| bad(run, &e.to_string()))?, folder))
+    Plan::from_toml(&text).map_err(|e| bad(run, &e.to_string()))
 }

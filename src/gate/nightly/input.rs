@@ -89,7 +89,7 @@ pub fn gate(folder: &Path, settings: &Settings) -> Result<Gate, InputError> {
     let wanted = Wanted { metrics: &settings.metrics, cell: "", device: None, scenario: None, nights: Some(NIGHTS) };
     let (lines, remarks) = collect(&mut own, wanted);
     let fresh = || own.left_out.iter().filter(|left| !known.contains(left));
-    if own.runs.last().is_none_or(|last| last.id != run.id) {
+    if own.runs.last().is_none_or(|last| last.folder != folder) {
         let why = fresh().find(|left| left.name == id_of(folder)).map_or_else(|| "does not count".to_owned(), |left| left.why.clone());
         return Err(InputError::NotARun { path: folder.to_owned(), why });
     }

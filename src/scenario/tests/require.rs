@@ -171,7 +171,7 @@ fn words_units_and_directions() {
         ),
         (
             entry("metric = \"decode\"\nlimit = \">= 5tok/s\"\nwhere = { prompt-tokens = 32, backend = \"alhpa\" }"),
-            "20:40 unknown backend `alhpa` / did you mean `alpha`?",
+            "20:41 unknown backend `alhpa` / did you mean `alpha`?",
         ),
         (
             entry("metric = \"decode\"\nlimit = \">= 5tok/s\"\nwhere = { promt-tokens = 32 }"),

@@ -157,16 +157,16 @@ fn the_nightly_scenario_is_good_on_a_phone_and_on_a_pc() {
         let at = rest.find(to).expect(to);
         format!("{head}{}", &rest[at..])
     };
-    let pc = text.replacen("[device]\n", "[device]\nlocal = true\n", 1);
-    let pc = cut(&pc, "[models.\"phi-3.5-mini\"]", "[matrix]");
-    let pc = cut(&pc, "[matrix]", "[measure]");
+    let pc = text.replacen("\n[device]\n", "\n[device]\nlocal = true\n", 1);
+    let pc = cut(&pc, "\n[models.\"phi-3.5-mini\"]", "\n[matrix]");
+    let pc = cut(&pc, "\n[matrix]", "\n[measure]");
     let pc = pc.replacen(
-        "[measure]",
-        "[models.\"tiny-llama\"]\ncontext = 128\nchunk = 32\ngeometry = \"models/tiny-llama.toml\"\n[matrix]\nbackend = \"mnn\"\nmodel = \"tiny-llama\"\n\
+        "\n[measure]",
+        "\n[models.\"tiny-llama\"]\ncontext = 128\nchunk = 32\ngeometry = \"models/tiny-llama.toml\"\n[matrix]\nbackend = \"mnn\"\nmodel = \"tiny-llama\"\n\
          quant = [\"w8\", \"w4\"]\nunit = \"cpu\"\nprompt-tokens = [32, 96]\ngen-tokens = 16\n[measure]",
         1,
     );
-    let pc = cut(&cut(&pc, "[settle.zones]", "[telemetry]"), "charging = ", "quiet-cpu");
+    let pc = cut(&cut(&pc, "\n[settle.zones]", "\n[telemetry]"), "\ncharging = ", "\nquiet-cpu");
     let scenario = check_text("nightly", &pc, dir.path(), &backends, &[]).unwrap_or_else(|p| panic!("{p}\n{pc}"));
     assert!(scenario.warnings.is_empty() && scenario.device.local, "{}", scenario.warnings);
     assert_eq!(scenario.plan(&backends, &fake::device()).runnable().len(), 4);

@@ -203,13 +203,13 @@ fn joules_by_regression() {
     near(fit.coefficients[1], 0.3, 1e-9);
     assert_eq!(fit.degrees, 2);
     // By hand: x = (1, 0), (1, 0), (0, 1), (0, 1), y = 1, 3, 5, 9: means 2 and 7, residual sum 2 + 8 = 10, variance 5, error of each
-    // sqrt(5 / 2) = 1.58114, t for 2 degrees 4.303.
+    // sqrt(5 / 2) = 1.58114, t for 2 degrees 4.302653 (R: qt(.975, 2)).
     let unit = [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]].map(|r| r.to_vec());
     let fit = least_squares(&unit, &[1.0, 3.0, 5.0, 9.0]).unwrap();
     near(fit.coefficients[0], 2.0, 1e-12);
     near(fit.coefficients[1], 7.0, 1e-12);
     near(fit.errors[0], 1.581_139, 1e-6);
-    near(fit.intervals[1].0, 7.0 - 4.303 * 1.581_139, 1e-5);
+    near(fit.intervals[1].0, 7.0 - 4.302_653 * 1.581_139, 1e-5);
 }
 
 #[test]
