@@ -227,7 +227,9 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, 
         small |= summary.n_small && metric.per_query;
         row.summary(metric.name, &summary);
         if metric.name == "decode_tok_s" {
-            row.set("stability", stats::stability(&values).word());
+            let stability = stats::stability(&values);
+            row.set("stability", stability.word()).set("stability_reason", stability.reason());
+            row.number("drift_pct", stats::drift(&values).map(|drift| 100.0 * drift.change));
         }
     }
     if !composed {

@@ -9,6 +9,7 @@ python3 -c 'import common; common.machine()'
 for name in cli harness agent sampling; do
     python3 "$name.py" "$@"
 done
+cargo bench --quiet --profile dev --bench nights -- "$@"
 if [ "$(id -u)" != 0 ] || ! command -v adb > /dev/null; then
     echo "skipped: those over ADB need root and adb"
     exit

@@ -68,7 +68,7 @@ impl Baseline {
     /// Variance of the mean of `n` nights as a share of that of one: 1/n, and more where a night repeats the one before (AR(1)).
     fn of_mean(&self, n: usize) -> f64 {
         let all = n as f64;
-        let shared: f64 = (1..n).map(|lag| (1.0 - lag as f64 / all) * self.repeats.powi(lag as i32)).sum();
+        let shared: f64 = (1..n).map(|lag| (1.0 - lag as f64 / all) * self.repeats.powf(lag as f64)).sum();
         (1.0 + 2.0 * shared) / all
     }
 
