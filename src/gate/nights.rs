@@ -3,7 +3,7 @@
 //! A night gives one number, the location of its launches' logs, because its launches share the night: room, charge, what else the device
 //! did. The spread between nights holds the noise within them, so it alone says what is usual.
 //!
-//! **Windows.** The mean of the last 1, 2, 3 and up to 21 nights is held against the nights before them ([`WINDOWS`]). One night finds a
+//! **Windows.** The mean of the last 1, 2, 3 and up to 21 nights is held against the nights before them (`WINDOWS`). One night finds a
 //! large change at once, three find a small one, many a change that no three could. Each has its own level; together they raise a false
 //! alarm in under 1 % of cell-nights.
 //!

@@ -56,7 +56,7 @@ impl Stability {
     /// The reasons in words.
     pub fn reason(&self) -> String {
         match self {
-            Self::Stable { spread } => format!("spread {:.1} %, within {:.0} %", spread * 100.0, STABLE_SPREAD * 100.0),
+            Self::Stable { spread } => format!("spread {:.1} % (within {:.0} %)", spread * 100.0, STABLE_SPREAD * 100.0),
             Self::Unstable { reasons } => reasons.join("; "),
             Self::Unknown { reason } => (*reason).to_owned(),
         }
@@ -80,7 +80,7 @@ pub fn stability(values: &[f64]) -> Stability {
     };
     let mut reasons = Vec::new();
     if spread > STABLE_SPREAD {
-        reasons.push(format!("spread {:.1} %, over {:.0} %", spread * 100.0, STABLE_SPREAD * 100.0));
+        reasons.push(format!("spread {:.1} % (over {:.0} %)", spread * 100.0, STABLE_SPREAD * 100.0));
     }
     if let Some(found) = drift(values).filter(Drift::is_marked) {
         reasons.push(format!("drifts by {:+.1} % from the first to the last", found.change * 100.0));
@@ -105,8 +105,8 @@ mod tests {
 
     #[test]
     fn verdicts() {
-        assert_eq!(stability(&ODD).to_string(), "stable: spread 2.6 %, within 5 %");
-        assert_eq!(stability(&EVEN).to_string(), "unstable: spread 30.3 %, over 5 %");
+        assert_eq!(stability(&ODD).to_string(), "stable: spread 2.6 % (within 5 %)");
+        assert_eq!(stability(&EVEN).to_string(), "unstable: spread 30.3 % (over 5 %)");
         assert_eq!(stability(&ODD[..4]).word(), "unknown");
         assert_eq!(stability(&[0.0; 8]).word(), "unknown");
         assert_eq!(stability(&[f64::NAN; 8]).word(), "unknown");
