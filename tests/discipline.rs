@@ -45,3 +45,123 @@ fn two_launches_are_too_few_to_call_a_prefix_reused() {
     let manifest = fs::read_to_string(only_run(&dir.path().join("results")).join("manifest.json")).unwrap();
     assert!(manifest.contains("three launches can tell"), "{manifest}");
 }
+
+/// A folder on the disk of the build: `/tmp` may be memory, of which nothing can be dropped.
+fn on_disk() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+/// `[measure]` with a model of 4 MB; the rows of `cells.csv` and `launches.csv`.
+fn loaded(dir: &Path, load: &str) -> (Row, Vec<Row>) {
+    let path = Scenario { model_bytes: 4_000_000, ..Scenario::default() }.write(dir);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(
+        &path,
+        text.replace("[measure]\n", &format!("[measure]\nload = \"{load}\"\n"))
+            .replace("min = 1, max = 1 }\ntimeout", "min = 3 }\ntimeout"),
+    )
+    .unwrap();
+    run(bench(dir).arg("run").arg(&path)).expect(0);
+    let run = only_run(&dir.join("results"));
+    (table(&run, "cells.csv").remove(0), table(&run, "launches.csv"))
+}
+
+#[test]
+fn a_cold_load_is_cold_and_never_in_one_figure_with_warm_ones() {
+    let dir = on_disk();
+    let (cell, launches) = loaded(dir.path(), "cold");
+    assert_eq!(launches.len(), 3);
+    for launch in &launches {
+        assert_eq!((launch["load_state"].as_str(), number(launch, "load_ms"), number(launch, "load_cold_ms")), ("cold", None, Some(0.7)));
+        assert!(number(launch, "resident_share").unwrap() < 0.02);
+        assert!(number(launch, "uptime_s").unwrap() > 0.0 && launch["boot_session"].is_empty(), "no NPU here");
+    }
+    // The first launch is kept apart: 2 of 3.
+    assert_eq!((number(&cell, "load_cold_ms"), number(&cell, "load_cold_ms_n"), number(&cell, "load_ms")), (Some(0.7), Some(2.0), None));
+    assert!(cell["absent"].contains("load_ms=every load was a cold one"), "{}", cell["absent"]);
+
+    for load in ["warm", "any"] {
+        let dir = on_disk();
+        let (cell, launches) = loaded(dir.path(), load);
+        // The files were just written: a first load after a push is no cold one.
+        let states: Vec<_> =
+            launches.iter().map(|l| (l["load_state"].as_str(), number(l, "resident_share"), number(l, "load_cold_ms"))).collect();
+        assert_eq!(states, [("warm", Some(1.0), None); 3], "{load}");
+        assert_eq!((number(&cell, "load_ms_n"), cell["load_state"].as_str(), number(&cell, "load_cold_ms")), (Some(2.0), "warm", None));
+    }
+}
+
+#[test]
+fn a_load_that_can_not_be_made_cold_is_a_warm_one_with_the_reason() {
+    // Memory: the kernel drops nothing of it.
+    let Ok(dir) = tempfile::tempdir_in("/dev/shm") else { return };
+    let (cell, launches) = loaded(dir.path(), "cold");
+    assert!(launches.iter().all(|l| l["load_state"] == "warm" && number(l, "resident_share") == Some(1.0)), "{launches:?}");
+    assert!(
+        launches[0]["warnings"].contains("a cold load was asked for and this is a warm one: 100 % of the model's files stayed"),
+        "{launches:?}"
+    );
+    assert_eq!((number(&cell, "load_cold_ms"), number(&cell, "load_ms_n")), (None, Some(2.0)));
+}
+
+#[test]
+fn a_model_without_files_has_no_load_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let cells = measured(dir.path(), &["ok"], "repetitions = { min = 2 }\nload = \"cold\"", 0);
+    assert_eq!((cells[0]["load_state"].as_str(), number(&cells[0], "load_ms")), ("unknown", Some(0.7)));
+}
+
+#[test]
+fn queries_are_discarded_until_they_are_alike() {
+    let dir = tempfile::tempdir().unwrap();
+    let measure = "queries = 2\nwarmup = { min = 1, max = 4 }\nrepetitions = { min = 2 }";
+    let cells = measured(dir.path(), &["ok", "warming", "never-warm"], measure, 0);
+    let launches = table(&only_run(&dir.path().join("results")), "launches.csv");
+    let samples = table(&only_run(&dir.path().join("results")), "samples.csv");
+    // TTFT of `warming`: 20, 15, 10, 5, 5, 5 ms; of `never-warm`: 105 ms and 5 ms less each time, which is at no place within 5 %.
+    for (variant, discarded, warmed_up, ttft, not) in
+        [("ok", "1", "1", 5.0, "0"), ("warming", "3", "1", 5.0, "0"), ("never-warm", "4", "0", 82.5, "2")]
+    {
+        let cell = of(&cells, variant);
+        assert_eq!((number(cell, "ttft_ms"), cell["not_warmed_up"].as_str()), (Some(ttft), not), "{variant}");
+        for launch in launches.iter().filter(|l| l["cell"] == cell["cell"]) {
+            assert_eq!([&launch["discarded_queries"], &launch["warmed_up"]], [discarded, warmed_up], "{variant}");
+        }
+        let first: Vec<bool> =
+            samples.iter().filter(|s| s["cell"] == cell["cell"] && s["launch"] == "0").map(|s| s["query_kind"] == "first_query").collect();
+        assert_eq!(first, (0..6).map(|n| n < discarded.parse().unwrap()).collect::<Vec<_>>(), "{variant}");
+    }
+    assert_eq!(number(of(&cells, "warming"), "first_query_ttft_ms"), Some(20.0));
+}
+
+#[test]
+fn time_in_launches_ends_a_cell_after_the_fewest() {
+    let dir = tempfile::tempdir().unwrap();
+    // A launch sleeps a second in each of its 3 queries: two of them are over 5 s.
+    let path = Scenario {
+        command: vec!["python3".into(), support::runner().display().to_string(), "--pace".into(), "1000".into()],
+        ..Scenario::default()
+    };
+    let path = path.write(dir.path());
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("{ min = 1, max = 1 }\ntimeout", "{ min = 1, max = 9, max-time = \"5s\" }\ntimeout")).unwrap();
+    run(bench(dir.path()).arg("run").arg(&path)).expect(0);
+    let cells = table(&only_run(&dir.path().join("results")), "cells.csv");
+    assert_eq!([&cells[0]["stop"], &cells[0]["launches"]], ["max-time", "2"]);
+}
+
+#[test]
+fn a_cell_that_gets_slower_and_slower_is_marked() {
+    let dir = tempfile::tempdir().unwrap();
+    let command =
+        vec!["python3".into(), support::runner().display().to_string(), "--state".into(), dir.path().join("state").display().to_string()];
+    let path = Scenario { command, variants: vec!["ok", "drifting"], launches: 6, ..Scenario::default() }.write(dir.path());
+    run(bench(dir.path()).arg("run").arg(&path)).expect(0);
+    let cells = table(&only_run(&dir.path().join("results")), "cells.csv");
+    // Gaps of 1, 1.04, ... 1.2 ms: five times the median slope of the 15 pairs of log rates gives -16.6398 % (Python's statistics and math).
+    let drifting = of(&cells, "drifting");
+    let change = number(drifting, "drift_pct").unwrap();
+    assert!((change + 16.6398).abs() < 1e-3, "{change}");
+    assert_eq!(drifting["drift"], "decode_tok_s");
+    assert_eq!((of(&cells, "ok")["drift"].as_str(), number(of(&cells, "ok"), "drift_pct")), ("none", Some(0.0)));
+}

@@ -22,12 +22,13 @@ fn meter(dir: &Path, options: &[&str]) -> Vec<String> {
     words
 }
 
-/// A cell of `launches` launches, each of whose queries keeps a core busy for a second: a second is left out at the begin, as loading is.
+/// A cell of `launches` launches, each of whose queries keeps a core busy for 0.6 s and then waits for 0.4 s; there is a second before the load.
 fn scenario(dir: &Path, launches: u32, source: &str) -> PathBuf {
     let paced = fs::read_to_string(runner()).unwrap();
     let busy = paced.replace(
         "        time.sleep(pace)\n",
-        "        until = time.monotonic() + pace\n        while time.monotonic() < until:\n            pass\n        t = time.monotonic_ns()\n",
+        "        until = time.monotonic() + 0.6 * pace\n        while time.monotonic() < until:\n            pass\n        time.sleep(0.4 * pace)\n        \
+         t = time.monotonic_ns()\n",
     );
     let late = busy.replace("now = time.monotonic_ns()\n", "time.sleep(1)\nnow = time.monotonic_ns()\n");
     assert!(paced != busy && busy != late);
@@ -52,7 +53,7 @@ fn with_program(dir: &Path, launches: u32, mode: &str) -> PathBuf {
 fn window(folder: &Path, launch: &str) -> (f64, f64) {
     let mut folders = vec![folder.join("logs")];
     while let Some(dir) = folders.pop() {
-        if dir.file_name().is_some_and(|n| n == format!("measure-{launch}").as_str()) {
+        if dir.file_name().is_some_and(|n| n == format!("measure-{launch:0>3}").as_str()) {
             let record: Value = serde_json::from_slice(&fs::read(dir.join("launch.json")).unwrap()).unwrap();
             let queries = record["parsed"]["queries"].as_array().unwrap();
             let seconds = |ns: &Value| ns.as_f64().unwrap() / 1e9;
@@ -86,8 +87,9 @@ fn is_right(dir: &Path, folder: &Path, row: &Row) {
         row["meter_error_s"],
         row["meter_drift_ppm"]
     );
-    assert!((gross - truth).abs() <= error, "{gross} is not {truth} within {error}");
-    assert!((gross / truth - 1.0).abs() < 0.02 && error / gross < 0.1, "{gross} {truth} {error}");
+    // Tables have six digits.
+    assert!((gross - truth).abs() <= error + 1e-4 * gross, "{gross} is not {truth} within {error}");
+    assert!((gross / truth - 1.0).abs() < 0.03 && error / gross < 0.1, "{gross} {truth} {error}");
     assert!((of("power_avg_w") - truth / (ends.1 - ends.0)).abs() < 0.1, "{row:?}");
     // It is asked 50 times a second, and the machine is shared.
     assert!((10.0..=51.0).contains(&of("power_update_hz")), "{row:?}");
@@ -191,12 +193,8 @@ fn a_meter_that_dies() {
 #[test]
 fn a_meter_that_lags() {
     let temporary = tempfile::tempdir().unwrap();
-    // A block of 32 kB is over half a minute of it: that the last launch lies in the block which it never wrote is certain.
     let folder = with_program(temporary.path(), 1, "lags");
-    let row = &table(&folder, "launches.csv")[0];
-    has_none(row, "");
-    let own = row["absent"].split(';').find_map(|a| a.strip_prefix("energy_gross_j=")).unwrap();
-    assert!(own.starts_with("readings cover ") || own.starts_with("meter: "), "{own}");
+    has_none(&table(&folder, "launches.csv")[0], "readings cover ");
 }
 
 #[test]

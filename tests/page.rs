@@ -6,13 +6,6 @@ use std::{fs, process::Command};
 
 use support::{bench, root, run};
 
-fn chromium() -> &'static str {
-    ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"]
-        .into_iter()
-        .find(|p| fs::exists(p).unwrap_or(false))
-        .expect("no Chromium: run `apt-get install chromium` (tests/run.sh does)")
-}
-
 #[test]
 fn the_example_in_chromium() {
     let dir = tempfile::tempdir().unwrap();
@@ -20,7 +13,7 @@ fn the_example_in_chromium() {
     let report = run(bench(dir.path()).arg("report").arg(&example).args(["--out", "pages"])).expect(0);
     let page = dir.path().join(report.stdout.trim());
     let profile = dir.path().join("profile");
-    let mut browser = Command::new(chromium());
+    let mut browser = Command::new(support::chromium());
     browser.args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]);
     browser.args(["--disable-component-update", "--enable-logging=stderr", "--virtual-time-budget=3000"]);
     browser.arg(format!("--user-data-dir={}", profile.display())).arg("--dump-dom").arg(format!("file://{}", page.display()));

@@ -47,8 +47,13 @@ impl Lab {
     /// A scenario of one cell a variant on this phone; `pace_ms` makes every query last that much longer.
     fn scenario(&self, variants: &[&'static str], launches: u32, pace_ms: u32) -> PathBuf {
         let command = ["python3", "./runner.py", "--pace", &pace_ms.to_string()].map(str::to_owned).to_vec();
-        let device = format!("serial = \"{}\"", self.phone.address);
-        Scenario { name: "phone", command, variants: variants.to_vec(), launches, device, ..Scenario::default() }.write(self.dir.path())
+        Scenario { command, variants: variants.to_vec(), launches, ..self.described() }.write(self.dir.path())
+    }
+
+    /// A scenario of one cell on this phone.
+    fn described(&self) -> Scenario {
+        let command = ["python3", "./runner.py"].map(str::to_owned).to_vec();
+        Scenario { name: "phone", command, device: format!("serial = \"{}\"", self.phone.address), ..Scenario::default() }
     }
 
     fn bench(&self) -> Command {
@@ -393,4 +398,24 @@ fn a_second_run_sends_next_to_nothing() {
     let before = store(&lab);
     run(&mut lab.run(&scenario)).expect(0);
     assert_eq!(store(&lab), before, "nothing in the store was written again");
+}
+
+#[test]
+fn a_cold_load_on_a_phone_is_cold_though_the_push_filled_the_page_cache() {
+    let Some(lab) = Lab::start() else { return };
+    let rows = |load: &str, out: &str| {
+        let path = Scenario { model_bytes: 4_000_000, launches: 2, ..lab.described() }.write(lab.dir.path());
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace("[measure]\n", &format!("[measure]\nload = \"{load}\"\n"))).unwrap();
+        run(lab.run(&path).args(["--out", out])).expect(0);
+        let rows = table(&only_run(&lab.path(out)), "launches.csv");
+        let found =
+            rows.iter().map(|row| (row["load_state"].clone(), row["load_cold_ms"].clone(), row["warnings"].clone())).collect::<Vec<_>>();
+        assert!(rows.iter().all(|row| row["resident_share"].parse::<f64>().is_ok()), "{rows:?}");
+        found
+    };
+    let [cold, warm] = [("cold", "0.7"), ("warm", "")].map(|(state, ms)| vec![(state.to_owned(), ms.to_owned(), String::new()); 2]);
+    // The very first load comes right after the push.
+    assert_eq!(rows("any", "any"), warm);
+    assert_eq!(rows("cold", "cold"), cold);
 }

@@ -3,85 +3,30 @@
 
 #[path = "device/harness.rs"]
 mod harness;
+#[path = "device/lab.rs"]
+mod lab;
 mod support;
 
 use std::{
     fs,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use harness::{Adbd, Phone};
+use lab::{Lab, spawn, wait_long};
 use serde_json::Value;
-use support::{Row, Scenario, bench, journal, only_run, runner, table};
+use support::{Row, Scenario, bench, journal, only_run, table};
 
-struct Lab {
-    phone: Phone,
-    adb: Adbd,
-    dir: tempfile::TempDir,
-}
-
-impl Lab {
-    fn start() -> Option<Self> {
-        harness::possible().then(|| {
-            let lab = Self { phone: Phone::start(), adb: Adbd::start(), dir: tempfile::tempdir().unwrap() };
-            let libexec = lab.dir.path().join("libexec/x86_64-unknown-linux-musl");
-            fs::create_dir_all(&libexec).unwrap();
-            fs::copy(harness::agent(), libexec.join("bench-agent")).unwrap();
-            // Its time stamps lie at fixed distances from the begin; here they have to be where the time was spent.
-            let stand_in = fs::read_to_string(runner()).unwrap();
-            let paced = stand_in.replace("        time.sleep(pace)\n", "        time.sleep(pace)\n        t = time.monotonic_ns()\n");
-            assert_ne!(stand_in, paced);
-            fs::write(lab.dir.path().join("runner.py"), paced).unwrap();
-            lab
-        })
-    }
-
-    /// One launch of `queries` measured queries that last `pace_ms` each.
-    fn scenario(&self, queries: u32, pace_ms: u32, power: &str) -> PathBuf {
-        let command = ["python3", "./runner.py", "--pace", &pace_ms.to_string()].map(str::to_owned).to_vec();
-        let device = format!("serial = \"{}\"", self.phone.address);
-        let path = Scenario { name: "power", command, device, timeout: "5m", ..Scenario::default() }.write(self.dir.path());
-        let text = fs::read_to_string(&path).unwrap().replace("queries = 2", &format!("queries = {queries}"));
-        fs::write(&path, format!("{text}[power]\n{power}\n")).unwrap();
-        path
-    }
-
-    fn run(&self, scenario: &Path) -> Command {
-        let mut command = bench(self.dir.path());
-        command.env("ADB_SERVER_SOCKET", self.adb.address.to_string()).env("BENCH_LIBEXEC", self.dir.path().join("libexec"));
-        command.arg("run").arg(scenario).args(["--no-report", "--reconnect", "5s"]);
-        command
-    }
-
-    fn folder(&self) -> PathBuf {
-        only_run(&self.dir.path().join("results"))
-    }
-
-    fn shell(&self, script: &str) -> Command {
-        let mut command = Command::new("adb");
-        command.args(["-s", &self.phone.address, "shell", script]).env("ADB_SERVER_SOCKET", self.adb.address.to_string());
-        command
-    }
-}
-
-/// A figure that has to be there.
-#[track_caller]
-fn number(row: &Row, column: &str) -> f64 {
-    support::number(row, column).unwrap_or_else(|| panic!("no {column} in {row:?}"))
-}
-
-/// Waits until something is true: a minute of baseline, and a busy machine.
-#[track_caller]
-fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
-    let until = Instant::now() + Duration::from_mins(5);
-    while !happened() {
-        assert!(Instant::now() < until, "never happened: {what}");
-        thread::sleep(Duration::from_millis(50));
-    }
+/// One launch of `queries` measured queries that last `pace_ms` each.
+fn scenario(lab: &Lab, queries: u32, pace_ms: u32, power: &str) -> PathBuf {
+    let command = ["python3", "./runner.py", "--pace", &pace_ms.to_string()].map(str::to_owned).to_vec();
+    let path = Scenario { name: "power", command, device: lab.device(), timeout: "5m", ..Scenario::default() }.write(lab.dir.path());
+    let text = fs::read_to_string(&path).unwrap().replace("queries = 2", &format!("queries = {queries}"));
+    fs::write(&path, format!("{text}[power]\n{power}\n")).unwrap();
+    path
 }
 
 /// Waits for a run of minutes that has to end well.
@@ -91,12 +36,18 @@ fn finish(child: Child) {
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
 }
 
+/// A figure that has to be there.
+#[track_caller]
+fn number(row: &Row, column: &str) -> f64 {
+    support::number(row, column).unwrap_or_else(|| panic!("no {column} in {row:?}"))
+}
+
 /// Current and voltage five times a second, as the model has them: seconds of boot time, and W.
 fn watch(lab: &Lab) -> (Child, thread::JoinHandle<Vec<(f64, f64)>>) {
     // A file that is being written can be empty for a moment.
     let script = "cd /sys/class/power_supply/battery; while :; do c=; v=; read -r c <current_now; read -r v <voltage_now; \
                   read -r t r </proc/uptime; echo $t $c $v; sleep 0.2; done";
-    let mut child = lab.shell(script).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = lab.adb(&["shell", script]).stdout(Stdio::piped()).spawn().unwrap();
     let out = BufReader::new(child.stdout.take().unwrap());
     let read = thread::spawn(move || {
         let mut seen = Vec::new();
@@ -118,20 +69,17 @@ fn joules(seen: &[(f64, f64)], from: f64, to: f64) -> f64 {
 
 #[test]
 fn energy_is_what_the_phones_battery_gave() {
-    let Some(mut lab) = Lab::start() else { return };
+    let Some(mut lab) = Lab::with_paced_runner() else { return };
     lab.phone.tell("battery 80 Discharging");
     // 33 queries of 4 s: 128 s and more from the begin of the first measured one to the end of the last.
-    let scenario = lab.scenario(33, 4000, "method = \"battery\"");
-    let running = lab.run(&scenario).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    wait_until("the launch", || {
-        let runs = fs::read_dir(lab.dir.path().join("results")).into_iter().flatten().flatten();
-        runs.into_iter().any(|run| fs::read_to_string(run.path().join("journal.jsonl")).is_ok_and(|text| text.contains("launch_begin")))
-    });
+    let path = scenario(&lab, 33, 4000, "method = \"battery\"");
+    let running = spawn(&mut lab.run(&path, "5s"));
+    wait_long("the launch", || lab.said().contains("launch_begin"));
     // The adb server knows the device by now; the stand-in idles for 65 s, and the first, discarded query takes seconds yet.
     let (mut sampler, seen) = watch(&lab);
     // A core's worth of other load in the middle of it: what a phone does beside the model counts too.
     thread::sleep(Duration::from_secs(105));
-    let mut load = lab.shell("n=0; while [ $n -lt 400000 ]; do n=$((n+1)); done").stdout(Stdio::null()).spawn().unwrap();
+    let mut load = lab.adb(&["shell", "n=0; while [ $n -lt 400000 ]; do n=$((n+1)); done"]).stdout(Stdio::null()).spawn().unwrap();
     finish(running);
     let _ = load.kill();
     let _ = (load.wait(), sampler.kill(), sampler.wait());
@@ -255,19 +203,19 @@ fn launch_json(folder: &Path) -> PathBuf {
 
 #[test]
 fn a_launch_without_its_cable() {
-    let Some(mut lab) = Lab::start() else { return };
+    let Some(mut lab) = Lab::with_paced_runner() else { return };
     lab.phone.tell("battery 80 Charging");
     let (off, on) = (lab.dir.path().join("off"), lab.dir.path().join("on"));
     let power =
         format!("usb-off = [\"touch\", \"{}\"]\nusb-on = \"touch '{}'\"\naway = \"20s\"\nbaseline = \"off\"", off.display(), on.display());
-    let scenario = lab.scenario(3, 2000, &power);
-    let running = lab.run(&scenario).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    wait_until("the hub's command", || off.exists());
+    let path = scenario(&lab, 3, 2000, &power);
+    let running = spawn(&mut lab.run(&path, "5s"));
+    wait_long("the hub's command", || off.exists());
     assert!(!on.exists());
     // The hub: the link is gone, and the battery takes over.
     lab.phone.tell("unplug");
     lab.phone.tell("battery 80 Discharging");
-    wait_until("the cable's return", || on.exists());
+    wait_long("the cable's return", || on.exists());
     lab.phone.tell("battery 80 Charging");
     lab.phone.tell("plug");
     finish(running);
@@ -282,16 +230,14 @@ fn a_launch_without_its_cable() {
 
 #[test]
 fn on_battery_waits_for_the_battery() {
-    let Some(mut lab) = Lab::start() else { return };
+    let Some(mut lab) = Lab::with_paced_runner() else { return };
     lab.phone.tell("battery 80 Charging");
-    let scenario = lab.scenario(1, 0, "baseline = \"off\"");
-    let running = lab.run(&scenario).arg("--on-battery").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let path = scenario(&lab, 1, 0, "baseline = \"off\"");
+    let running = spawn(lab.run(&path, "5s").arg("--on-battery"));
     // A device on the network stays in reach: it is asked for once, and then the run goes on.
-    let folder = || fs::read_dir(lab.dir.path().join("results")).ok().and_then(|mut all| all.next()?.ok()).map(|e| e.path());
-    let text = || folder().and_then(|f| fs::read_to_string(f.join("journal.jsonl")).ok()).unwrap_or_default();
-    wait_until("the request", || text().contains("\"event\":\"ask\""));
+    wait_long("the request", || lab.said().contains("\"event\":\"ask\""));
     thread::sleep(Duration::from_secs(2));
-    assert!(!text().contains("launch_begin"));
+    assert!(!lab.said().contains("launch_begin"));
     lab.phone.tell("battery 80 Discharging");
     finish(running);
     let row = &table(&lab.folder(), "launches.csv")[0];

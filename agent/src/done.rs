@@ -56,6 +56,9 @@ pub struct Done {
     pub sources: Vec<SourceReport>,
     /// Under which conditions the command was launched.
     pub launch_context: LaunchContext,
+    /// What the page cache held of the files to load; absent where the spec names none, and in files of older agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_cache: Option<PageCache>,
     /// Processes that outlived the command and were ended by the agent.
     #[serde(default)]
     pub leftovers: u32,
@@ -68,6 +71,19 @@ pub struct Done {
     /// The first error of writing output or telemetry (a full disk, say): the files beside this one are incomplete.
     #[serde(default)]
     pub write_error: Option<String>,
+}
+
+/// What the page cache held of some files just before the spawn.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageCache {
+    /// What was done to them first.
+    pub asked: crate::spec::Make,
+    /// Bytes of the files that could be looked at.
+    pub bytes: u64,
+    /// Of them, bytes in the page cache, counted in whole pages.
+    pub resident_bytes: u64,
+    /// The files that could not be looked at, or of which the pages could not be dropped, in words.
+    pub problem: Option<String>,
 }
 
 /// How a command ended.

@@ -301,7 +301,7 @@ mod tests {
         let table = Arc::new(Mutex::new(Log::create(&path, 0, 0, 0)));
         let (stopped, stop) = io::pipe().unwrap();
         let (done, ended) = mpsc::channel();
-        let stuck = start(readers, 50.0, (&[], &Tripped::default()), &table, &Arc::default(), &stopped, &done).unwrap();
+        let stuck = start(readers, 50.0, (&[], &trip::Zones::new(&[], 50.0, 0)), &table, &Arc::default(), &stopped, &done).unwrap();
         Running { reads, stop: Some(stop), ended, stuck, table, path }
     }
 

@@ -23,6 +23,8 @@ mod observe;
 #[cfg(target_os = "linux")]
 mod outdir;
 #[cfg(target_os = "linux")]
+mod pagecache;
+#[cfg(target_os = "linux")]
 mod phase;
 #[cfg(target_os = "linux")]
 mod pump;

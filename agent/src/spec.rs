@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use crate::done::{
-    Done, Ended, Footprint, LaunchContext, Memory, MemoryPoint, PssSample, Reason, ResourceUsage, SourceReport, SourceState,
+    Done, Ended, Footprint, LaunchContext, Memory, MemoryPoint, PageCache, PssSample, Reason, ResourceUsage, SourceReport, SourceState,
 };
 
 /// The version of [`Spec`] and [`Done`] that this crate reads and writes.
@@ -56,6 +56,32 @@ pub struct Spec {
     /// Temperatures that end the command with [`Reason::ThermalTrip`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trip: Vec<Trip>,
+    /// The files that the command will load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
+}
+
+/// Files of which is said, just before the spawn, how much of them the page cache holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// Their paths, relative to `cwd`.
+    pub files: Vec<String>,
+    /// What is done to them first.
+    pub make: Make,
+}
+
+/// What is done to the page cache before a load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Make {
+    /// Nothing.
+    #[default]
+    Asis,
+    /// The files are synchronised with the disk, and the kernel is asked to drop their pages.
+    Cold,
+    /// The files are read.
+    Warm,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]

@@ -16,13 +16,14 @@ use crate::evidence;
 use crate::lanes::{self, Counts, Stuck};
 use crate::observe::Observer;
 use crate::outdir::{OutDir, OutDirError};
+use crate::pagecache;
 use crate::phase::PhaseFile;
 use crate::pump::{self, Pumped};
 use crate::reaper::{Exit, Reaper};
 use crate::sources::{self, Processes, Reader, Service, Sources, memory};
 use crate::spec::{Spec, VERSION};
 use crate::telemetry::Log;
-use crate::trip::Tripped;
+use crate::trip::{Tripped, Zones};
 use crate::watcher::Watcher;
 
 /// How long threads may take to come to their ends once the tree is gone.
@@ -93,6 +94,8 @@ fn supervise(spec: &Spec, mut reaper: Reaper, watcher: Option<Watcher>, out: &Ou
     if !reaper.is_subreaper() {
         done.notes.push("no PR_SET_CHILD_SUBREAPER here (an emulator?): a process that leaves the command's session can escape".to_owned());
     }
+    // Last of all: whatever is read before may be what pushes a model out of memory.
+    done.page_cache = spec.load.as_ref().map(|load| pagecache::prepare(spec, load));
     done.boottime_minus_monotonic_ns[0] = clock::suspended_ns();
     done.utc_start = clock::utc_now();
     done.start_ns = clock::monotonic_ns();
@@ -168,6 +171,7 @@ fn blank(sources: Vec<SourceReport>) -> Done {
         watcher_cpu_s: 0.0,
         sources,
         launch_context: evidence::launch_context(),
+        page_cache: None,
         leftovers: 0,
         survivors: Vec::new(),
         notes: Vec::new(),
@@ -192,7 +196,7 @@ fn wait(spec: &Spec, reaper: &mut Reaper, start_ns: u64, tripped: &Tripped) -> (
         if now >= deadline {
             return (Reason::Timeout, Some(format!("still running after {} ms", spec.timeout_ms)));
         }
-        if let Some(words) = tripped.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(words) = tripped.lock().unwrap_or_else(PoisonError::into_inner).trips(now) {
             return (Reason::ThermalTrip, Some(words));
         }
         for watch in &spec.watch {
@@ -259,7 +263,7 @@ impl Threads {
         }
         let (readers, processes, phases) = inputs;
         let counts = Arc::new(Counts::default());
-        let tripped = Tripped::default();
+        let tripped = Zones::new(&spec.trip, spec.rate_hz, start_ns);
         let log = || Log::create(Path::new(&spec.out_dir), spec.compact_ms, spec.window_ms, start_ns);
         let table = (!readers.is_empty()).then(|| Arc::new(Mutex::new(log())));
         let stuck = match &table {

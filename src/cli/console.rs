@@ -10,7 +10,10 @@ use bench_backend_api::Pass;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Format;
-use crate::run::events::{Event, Sink};
+use crate::{
+    run::events::{Event, Sink},
+    scenario::Side,
+};
 
 /// Shows events.
 pub struct Console {
@@ -18,6 +21,8 @@ pub struct Console {
     bar: Option<ProgressBar>,
     /// Which device this is about, where several are measured at once.
     device: Option<String>,
+    /// Which side of an A/B run.
+    side: Option<Side>,
     state: Mutex<State>,
 }
 
@@ -46,17 +51,24 @@ impl Console {
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        Self { format, bar, device: None, state: Mutex::new(State::default()) }
+        Self { format, bar, device: None, side: None, state: Mutex::new(State::default()) }
     }
 
     /// A console for one device of several: lines begin with its name, JSON events have it as `device`.
     pub fn of_device(format: Format, device: &str) -> Self {
-        Self { format, bar: None, device: Some(device.to_owned()), state: Mutex::default() }
+        Self { format, bar: None, device: Some(device.to_owned()), side: None, state: Mutex::default() }
+    }
+
+    /// The same for one side of an A/B run: lines begin with its letter, JSON events have it as `side`. The whole run is this console.
+    pub fn of_side(&self, side: Option<Side>) -> Self {
+        let bar = self.bar.clone().filter(|_| side.is_none());
+        Self { format: self.format, bar, device: self.device.clone(), side, state: Mutex::default() }
     }
 
     /// One line for people.
     pub fn line(&self, text: &str) {
-        let text = printable(&self.device.as_ref().map_or_else(|| text.to_owned(), |device| format!("{device}  {text}")));
+        let of = self.device.iter().map(String::as_str).chain(self.side.map(Side::as_str));
+        let text = printable(&of.chain([text]).collect::<Vec<_>>().join("  "));
         if let Some(bar) = &self.bar {
             bar.println(text);
         } else {
@@ -181,6 +193,9 @@ impl Sink for Console {
                 let Ok(mut value) = serde_json::to_value(event) else { return };
                 if let (Some(device), Some(object)) = (&self.device, value.as_object_mut()) {
                     object.insert("device".to_owned(), device.clone().into());
+                }
+                if let (Some(side), Some(object)) = (self.side, value.as_object_mut()) {
+                    object.insert("side".to_owned(), side.as_str().into());
                 }
                 let _ = writeln!(std::io::stdout(), "{value}");
             }

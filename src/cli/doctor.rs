@@ -27,7 +27,7 @@ use crate::{
     doctor::{Finding, Said, Severity, ask::Asked, checks, examine, unplug},
     registry,
     runtimes::{Cache, agent_for},
-    scenario::{DeviceChoice, Scenario},
+    scenario::{DeviceChoice, Roots, Scenario},
 };
 use gather::{Target, Wanted};
 
@@ -109,7 +109,11 @@ async fn examined(cache: &Cache, args: &Args, scenario: Option<&Scenario>) -> an
     let all = registry::with(&own);
     let named = |backend: &&&dyn Backend| scenario.is_none_or(|s| s.matrix.backend.iter().any(|id| id == backend.id()));
     let wanted: Vec<&dyn Backend> = all.iter().filter(named).copied().collect();
-    let asked = Wanted { by_name: scenario.is_some(), profile: scenario.is_some_and(|s| s.matrix.axes.contains_key(&Axis::PerfProfile)) };
+    let asked = Wanted {
+        by_name: scenario.is_some(),
+        profile: scenario.is_some_and(|s| s.matrix.axes.contains_key(&Axis::PerfProfile)),
+        roots: &scenario.map_or_else(Roots::default, |s| s.runtimes.clone()),
+    };
     let mut sources = Sources::new();
     for target in &targets {
         findings.extend(gather::phone(cache, target));

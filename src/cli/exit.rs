@@ -23,13 +23,17 @@ pub enum Code {
     Unavailable = 5,
     /// Some cells failed, or a parsed output shows a failed run.
     Failed = 6,
+    /// Something is worse than it may be: a regression, or a requirement that is violated.
+    Regressed = 10,
+    /// Too little is known to judge.
+    Undecided = 11,
     /// Ctrl-C.
     Interrupted = 130,
 }
 
 /// For `bench --help`.
 pub const HELP: &str = "Exit codes: 0 done, 1 a bug, 2 usage, 3 scenario invalid, 4 nothing to run, 5 device or runtime unavailable or disk full, \
-6 some cells failed, 130 interrupted";
+6 some cells failed, 10 regression or requirement violated, 11 undecided, 130 interrupted";
 
 impl From<Code> for ExitCode {
     fn from(code: Code) -> Self {

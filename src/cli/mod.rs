@@ -2,11 +2,15 @@
 
 mod adb;
 mod check;
+mod compare;
 mod completions;
 mod console;
 mod devices;
 mod doctor;
+mod estimate;
 mod exit;
+mod gate;
+mod history;
 mod import;
 mod parse;
 mod plan;
@@ -41,12 +45,20 @@ enum Verb {
     Devices(devices::Args),
     /// Checks everything that a run will need, on this computer and on the devices
     Doctor(doctor::Args),
+    /// Says what a model needs and how fast a SoC can decode it at best, without a device
+    Estimate(estimate::Args),
     /// Writes a scenario for a model that you have
     Import(import::Args),
     /// Lists and installs what the backends need
     Runtimes(runtimes::Args),
     /// Makes the page of one or more runs
     Report(report::Args),
+    /// Judges a run: against a baseline, the nights before it, and what its scenario requires
+    Gate(gate::Args),
+    /// Shows how each cell developed over many runs, where it stepped, and what changed that night
+    History(history::Args),
+    /// Sets one run against another
+    Compare(compare::Args),
     /// Reads the output of a framework's own tool
     Parse(parse::Args),
     /// Prints the JSON schema of scenario files
@@ -74,9 +86,13 @@ pub fn main() -> ExitCode {
         Verb::Check(args) => check::main(&args),
         Verb::Devices(args) => devices::main(&args),
         Verb::Doctor(args) => doctor::main(&args),
+        Verb::Estimate(args) => estimate::main(&args),
         Verb::Import(args) => import::main(&args),
         Verb::Runtimes(args) => runtimes::main(args),
         Verb::Report(args) => report::main(&args),
+        Verb::Gate(args) => gate::main(&args),
+        Verb::History(args) => history::main(&args),
+        Verb::Compare(args) => compare::main(&args),
         Verb::Parse(args) => parse::main(&args),
         Verb::Schema => schema::main(),
         Verb::Completions(args) => completions::main(&args),

@@ -1,17 +1,25 @@
 //! `bench plan SCENARIO`: the cells and the time, without running anything.
 
+mod flash;
+mod lacks;
+
 use std::{io::IsTerminal, path::PathBuf, time::Duration};
 
 use bench_backend_api::DeviceFacts;
 use serde_json::json;
 
+use self::{
+    flash::flash,
+    lacks::{Lack, lacks},
+};
 use super::{
     Format,
     exit::{Code, Failed},
 };
 use crate::{
     device, registry,
-    scenario::{Assumptions, Filter, Plan, Problems, Scenario, estimate},
+    runtimes::Cache,
+    scenario::{AbError, Assumptions, Estimate, Filter, Plan, PlannedCell, Problems, Scenario, Side, estimate, pair},
 };
 
 /// Prints the cells and the time that a scenario will take, without running anything
@@ -49,7 +57,11 @@ pub fn scenario(path: &std::path::Path) -> anyhow::Result<Scenario> {
 /// The plan of a scenario on a device.
 pub fn of(scenario: &Scenario, facts: &DeviceFacts, only: Option<&str>) -> anyhow::Result<Plan> {
     let own = registry::commands(&scenario.commands);
-    let mut plan = scenario.plan(&registry::with(&own), facts);
+    self::only(scenario.plan(&registry::with(&own), facts), only)
+}
+
+/// The cells of a plan that are wanted.
+pub fn only(mut plan: Plan, only: Option<&str>) -> anyhow::Result<Plan> {
     if let Some(text) = only {
         let filter = Filter::parse(text).map_err(|e| super::usage(format!("--only: {e}")))?;
         if plan.retain(&filter) == 0 {
@@ -57,6 +69,24 @@ pub fn of(scenario: &Scenario, facts: &DeviceFacts, only: Option<&str>) -> anyho
         }
     }
     Ok(plan)
+}
+
+/// A scenario, and the second side that its [ab] describes.
+pub fn sides(mut scenario: Scenario) -> Vec<Scenario> {
+    let second = scenario.ab.take();
+    [Some(scenario), second.map(|b| *b)].into_iter().flatten().collect()
+}
+
+/// Brings the cells of two plans into pairs; says which have no partner.
+pub fn paired(a: &mut Plan, b: &mut Plan) -> anyhow::Result<()> {
+    let alone = pair(a, b).map_err(|e| {
+        let code = if matches!(e, AbError::NoPair(_)) { Code::Nothing } else { Code::Scenario };
+        Failed { code, message: e.to_string() }
+    })?;
+    for words in alone {
+        super::note(&format!("left out, without a partner: {words}"));
+    }
+    Ok(())
 }
 
 /// Prints the problems of a scenario; the error to end with.
@@ -67,38 +97,57 @@ pub fn invalid(problems: &Problems) -> anyhow::Error {
 }
 
 pub fn main(args: &Args) -> anyhow::Result<Code> {
-    let scenario = scenario(&args.scenario)?;
-    let plan = of(&scenario, &facts(&scenario), args.only.as_deref())?;
-    let own = registry::commands(&plan.commands);
-    let time = estimate(&plan, &registry::with(&own), &Assumptions::default());
+    let scenarios = sides(scenario(&args.scenario)?);
+    let plans = scenarios.iter().map(|scenario| of(scenario, &facts(scenario), args.only.as_deref()));
+    let mut plans = plans.collect::<anyhow::Result<Vec<_>>>()?;
+    if let [a, b] = &mut plans[..] {
+        paired(a, b)?;
+    }
+    let own: Vec<_> = plans.iter().map(|plan| registry::commands(&plan.commands)).collect();
+    let times = plans.iter().zip(&own).map(|(plan, own)| estimate(plan, &registry::with(own), &Assumptions::default()));
+    let Some(time) = times.reduce(Estimate::and) else { return Ok(Code::Done) };
+    let cells = || plans.iter().zip(Side::ALL).flat_map(|(plan, side)| plan.cells.iter().map(move |cell| (side, cell)));
+    let (ab, plan) = (plans.len() > 1, &plans[0]);
+    // Without a home folder nothing is installed that could be looked for.
+    let cache = Cache::locate();
+    let mut missing: Vec<Lack> = Vec::new();
+    for ((plan, own), scenario) in plans.iter().zip(&own).zip(&scenarios) {
+        let found = cache.as_ref().map_or_else(Vec::new, |cache| lacks(plan, &registry::with(own), &facts(scenario), cache));
+        missing.extend(found.into_iter().filter(|lack| !missing.iter().any(|known| known.backend == lack.backend)).collect::<Vec<_>>());
+    }
+    let staged = (!plan.device.local).then(|| flash(&plans));
     if args.format == Format::Json {
-        let cells: Vec<_> = plan.cells.iter().map(|c| json!({"cell": c.id, "skipped": c.skipped})).collect();
+        let side = |side: Side| ab.then_some(side);
+        let cells: Vec<_> = cells().map(|(of, c)| json!({"cell": c.id, "skipped": c.skipped, "side": side(of)})).collect();
         let value = json!({"scenario": plan.name, "seed": plan.seed, "cells": cells, "launches": time.launches,
-            "soaks": soaks(&plan),
+            "soaks": soaks(plan), "missing": missing, "staged_bytes": staged.map(|s| s.files + s.made),
             "expected_s": time.expected.as_secs_f64(), "worst_s": time.worst.as_secs_f64()});
         super::print(&format!("{}\n", serde_json::to_string_pretty(&value)?))?;
         return Ok(Code::Done);
     }
-    let mut lines: Vec<String> = plan
-        .cells
-        .iter()
-        .map(|cell| match &cell.skipped {
-            None => format!("run   {}", cell.id),
-            Some(reason) => format!("skip  {}: {reason}", cell.id),
-        })
-        .collect();
+    let word = |verb: &str, side: Side| if ab { format!("{verb} {}", side.as_str()) } else { verb.to_owned() };
+    let line = |(side, cell): (Side, &PlannedCell)| match &cell.skipped {
+        None => format!("{}   {}", word("run", side), cell.id),
+        Some(reason) => format!("{}  {}: {reason}", word("skip", side), cell.id),
+    };
+    let mut lines: Vec<String> = cells().map(line).collect();
+    lines.extend(missing.iter().map(|lack| format!("{}: its cells are skipped unless this is mended: {}", lack.backend, lack.why)));
+    lines.extend(staged.map(|s| {
+        let made = if s.made > 0 { format!(", about {} of them of models that are made first", megabytes(s.made)) } else { String::new() };
+        format!("models take {} on the device's flash{made}; what is there already is not sent again", megabytes(s.files + s.made))
+    }));
     lines.extend(plan.no_soak().map(str::to_owned));
-    if let (Some(soak), cells @ 1..) = (&plan.soak, time.soaks) {
+    if let (Some(soak), soaked @ 1..) = (&plan.soak, time.soaks) {
         let [usual, most] = soak.disk_bytes(plan.telemetry_rate_hz).map(|bytes| bytes.div_ceil(1_000_000));
         let duration = seconds(Duration::from_millis(soak.duration_ms));
         lines.push(format!(
-            "{cells} soaks of {duration} after them; the evidence of one takes about {usual} MB on the device at 20 tokens a second, and never more than {most} MB"
+            "{soaked} soaks of {duration} after them; the evidence of one takes about {usual} MB on the device at 20 tokens a second, and never more than {most} MB"
         ));
     }
     lines.push(format!(
         "{} cells to run, {} skipped; {} launches; expected {} (an estimate before anything is measured), worst {}\n",
-        plan.runnable().len(),
-        plan.cells.len() - plan.runnable().len(),
+        cells().filter(|(_, cell)| cell.skipped.is_none()).count(),
+        cells().filter(|(_, cell)| cell.skipped.is_some()).count(),
         time.launches,
         seconds(time.expected),
         seconds(time.worst),
@@ -112,6 +161,10 @@ fn soaks(plan: &Plan) -> serde_json::Value {
     let disk = plan.soak.as_ref().map(|s| s.disk_bytes(plan.telemetry_rate_hz));
     json!({"cells": cells, "duration_s": plan.soak.as_ref().map(|s| s.duration_ms as f64 / 1e3),
         "disk_bytes_usual": disk.map(|d| d[0]), "disk_bytes_most": disk.map(|d| d[1])})
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{} MB", bytes.div_ceil(1_000_000))
 }
 
 fn seconds(time: Duration) -> humantime::FormattedDuration {

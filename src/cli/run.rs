@@ -1,20 +1,20 @@
 //! `bench run SCENARIO`.
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
-use bench_backend_api::{Backend, DeviceFacts, Installed, Need};
 use tokio::sync::watch;
 
 use super::{
     Format, adb,
     console::Console,
     exit::{Code, Failed},
-    runtimes::{cache, consent, unavailable},
+    runtimes::{cache, unavailable},
 };
 use crate::{
     device::{
@@ -22,20 +22,34 @@ use crate::{
         adb::Adb,
         local::{LOCAL, Local, end_orphan},
     },
-    registry,
+    gate::{
+        nightly::{self, InputError, requirements},
+        require::{Met, overall},
+        run::load,
+    },
     results::folder::Folder,
-    run::{self, Outcome, RunError, Setup},
-    runtimes::{self, Cache, agent_for, python},
-    scenario::{DeviceChoice, Plan, Power, Scenario},
+    run::{self, Outcome, RunError},
+    runtimes::{Cache, agent_for},
+    scenario::Plan,
 };
+
+mod ab;
+mod job;
+mod wanted;
+
+use job::Job;
+use wanted::Wanted;
 
 /// Measures the cells of a scenario
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct Args {
     /// Scenario file
-    #[arg(required_unless_present = "resume")]
+    #[arg(required_unless_present_any = ["resume", "ab"])]
     scenario: Option<PathBuf>,
+    /// Two scenarios, or the folders of two earlier runs, whose cells are measured pair by pair on one device, to be compared
+    #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["scenario", "resume"])]
+    ab: Option<Vec<PathBuf>>,
     /// Only these cells, for instance backend=genie,quant=w4a16
     #[arg(long, value_name = "KEY=VALUE,...", conflicts_with = "resume")]
     only: Option<String>,
@@ -74,28 +88,56 @@ pub struct Args {
 }
 
 pub fn main(args: &Args) -> anyhow::Result<Code> {
+    let (wanted, old) = Wanted::of(args)?;
+    measure(args, &wanted, old)
+}
+
+/// Measures stored plans again, for whoever judges them: one, or two as the sides of an A/B run. Gives the new folders, side A first; nothing is
+/// downloaded.
+pub fn again(plans: Vec<Plan>, out: &Path, servers: &adb::Servers) -> anyhow::Result<(Code, Vec<PathBuf>)> {
+    let names = |out: &Path| -> BTreeSet<PathBuf> { fs::read_dir(out).into_iter().flatten().flatten().map(|entry| entry.path()).collect() };
+    let of: Vec<String> = plans.iter().map(|plan| plan.name.clone()).collect();
+    let before = names(out);
+    let args = Args {
+        scenario: None,
+        ab: None,
+        only: None,
+        out: out.to_owned(),
+        reports: PathBuf::new(),
+        resume: None,
+        retry_failed: false,
+        servers: servers.clone(),
+        on_battery: false,
+        yes: false,
+        offline: true,
+        strict: false,
+        no_report: true,
+        format: Format::Human,
+    };
+    let code = measure(&args, &Wanted::stored(plans), Vec::new())?;
+    let new = |path: &PathBuf| path.file_name().is_some_and(|name| of.iter().any(|of| name.to_string_lossy().contains(of.as_str())));
+    Ok((code, names(out).difference(&before).filter(|path| new(path)).cloned().collect()))
+}
+
+/// Measures on every device that is meant; `old` are the folders of a run that goes on.
+fn measure(args: &Args, wanted: &Wanted, old: Vec<Folder>) -> anyhow::Result<Code> {
     let cache = cache()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let (old, wanted) = match (&args.resume, &args.scenario) {
-        (Some(run), scenario) => resume(run, scenario.as_deref()).map(|(folder, plan)| (Some(folder), Wanted::Plan(Box::new(plan))))?,
-        (None, Some(scenario)) => (None, Wanted::Scenario(Box::new(super::plan::scenario(scenario)?))),
-        (None, None) => return Err(super::usage("name a scenario, or a run to --resume")),
-    };
-    let choice = wanted.device().clone();
+    let choice = wanted.device()?.clone();
     if choice.local {
         let agent = agent_for(&cache, &device::local_facts(choice.soc_model, choice.htp_arch)).map_err(unavailable)?;
         let device = Local::new(agent, cache.join("work"), choice.soc_model, choice.htp_arch);
-        let job = Job::new(args, &cache, wanted.plan(args, device.facts(), choice)?, device, old)?;
+        let plans = wanted.plans(args, device.facts(), &choice)?;
+        let job = Job::new(args, &cache, wanted, plans, device, old)?;
         let console = Console::new(args.format);
-        end_orphans(&job.folder)?;
+        job.folders().try_for_each(end_orphans)?;
         let cancel = runtime.block_on(async { cancel() });
         let lock = alone(&cache, &job, &console, &cancel)?;
-        let job = Job { device: job.device.locked(lock), ..job };
-        let result = runtime.block_on(job.run(&cache, &console, cancel, args));
-        return finish(args, &job.folder, &console, result);
+        let job = job.map_device(|device| device.locked(lock));
+        let result = runtime.block_on(job.run(&cache, &console, &cancel, args));
+        return finish(args, &job, &console, result);
     }
-    let mut jobs = Vec::new();
-    let mut old = old;
+    let (mut jobs, mut old) = (Vec::new(), old);
     let devices = runtime.block_on(args.servers.open(&choice))?;
     let several = devices.len() > 1;
     for device in devices {
@@ -106,10 +148,9 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         let device = device.with_progress(Arc::new(move |file, sent, all| shown.sending(file, sent, all)));
         let agent = agent_for(&cache, device.facts()).map_err(unavailable)?;
         let device = device.with_agent(agent);
-        let chosen = adb::chosen(device.facts(), &choice);
-        let plan = wanted.plan(args, device.facts(), chosen)?;
-        let device = device.with_absence(run::absence(&plan));
-        jobs.push((Job::new(args, &cache, plan, device, old.take())?, console));
+        let plans = wanted.plans(args, device.facts(), &adb::chosen(device.facts(), &choice))?;
+        let device = device.with_absence(plans.iter().map(run::absence).max().unwrap_or_default());
+        jobs.push((Job::new(args, &cache, wanted, plans, device, std::mem::take(&mut old))?, console));
     }
     let cancel = runtime.block_on(async { cancel() });
     let start = |job: &Job<Adb>, console: &Console| {
@@ -125,10 +166,10 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
                 Ok(_) = stop.wait_for(|stop| *stop) => Err(job.not_begun()),
             }
         })?;
-        let result = runtime.block_on(job.run(&cache, console, cancel.clone(), args));
+        let result = runtime.block_on(job.run(&cache, console, &cancel, args));
         // The same device may be another job's too, under another name.
         runtime.block_on(job.device.unlock());
-        finish(args, &job.folder, console, result)
+        finish(args, job, console, result)
     };
     let codes: Vec<anyhow::Result<Code>> = std::thread::scope(|scope| {
         let start = &start;
@@ -138,86 +179,11 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     worst(codes)
 }
 
-/// What the command line names: a scenario, or the stored plan of a run.
-enum Wanted {
-    Scenario(Box<Scenario>),
-    Plan(Box<Plan>),
-}
-impl Wanted {
-    fn device(&self) -> &DeviceChoice {
-        match self {
-            Self::Scenario(scenario) => &scenario.device,
-            Self::Plan(plan) => &plan.device,
-        }
-    }
-
-    /// The plan for one device.
-    fn plan(&self, args: &Args, facts: &DeviceFacts, chosen: DeviceChoice) -> anyhow::Result<Plan> {
-        let mut plan = match self {
-            Self::Scenario(scenario) => super::plan::of(scenario, facts, args.only.as_deref())?,
-            Self::Plan(plan) => Plan::clone(plan),
-        };
-        plan.device = chosen;
-        if args.on_battery {
-            let power = plan.power.get_or_insert_with(Power::by_hand);
-            if !power.usb_off.is_empty() {
-                return Err(super::usage("--on-battery, while the scenario's [power] usb-off cuts the cable: one of them"));
-            }
-            power.on_battery = true;
-        }
-        if plan.cells.is_empty() {
-            return Err(Failed { code: Code::Nothing, message: "the scenario has no cell".to_owned() }.into());
-        }
-        Ok(plan)
-    }
-}
-
-/// The run of one device.
-struct Job<D> {
-    plan: Plan,
-    installed: Installed,
-    device: D,
-    folder: Folder,
-}
-
-impl<D: Device> Job<D> {
-    fn new(args: &Args, cache: &Cache, plan: Plan, device: D, old: Option<Folder>) -> anyhow::Result<Self> {
-        let own = registry::commands(&plan.commands);
-        let installed = install(cache, &plan, &registry::with(&own), device.facts(), args)?;
-        // Not before everything is there: a run folder in which nothing was tried helps nobody.
-        let folder = old.map_or_else(|| begin(&plan, args), Ok)?;
-        Ok(Self { plan, installed, device, folder })
-    }
-
-    /// The user stopped it while the device was another's.
-    fn not_begun(&self) -> anyhow::Error {
-        let (device, path) = (&self.device.facts().name, self.folder.path.display());
-        let message = format!("interrupted while another bench measured on {device}; begin with: bench run --resume {path}");
-        Failed { code: Code::Interrupted, message }.into()
-    }
-
-    async fn run(&self, cache: &Cache, console: &Console, cancel: Cancel, args: &Args) -> Result<Outcome, RunError> {
-        let own = registry::commands(&self.plan.commands);
-        let setup = Setup {
-            plan: &self.plan,
-            backends: &registry::with(&own),
-            installed: &self.installed,
-            device: &self.device,
-            cache,
-            folder: &self.folder,
-            console,
-            cancel,
-            retry_failed: args.retry_failed,
-        };
-        Ok(run::run(std::slice::from_ref(&setup)).await?.pop().unwrap_or_default())
-    }
-}
-
 /// The word of several runs: the first of the design's precedence (a bug, an invalid scenario, something unavailable, failed cells).
 fn worst(codes: Vec<anyhow::Result<Code>>) -> anyhow::Result<Code> {
     let rank = |result: &anyhow::Result<Code>| {
         let code = result.as_ref().map_or_else(super::exit::of, |code| *code);
-        [Code::Bug, Code::Interrupted, Code::Usage, Code::Scenario, Code::Unavailable, Code::Failed, Code::Nothing]
+        [Code::Bug, Code::Interrupted, Code::Usage, Code::Scenario, Code::Unavailable, Code::Regressed, Code::Failed, Code::Nothing]
             .iter()
             .position(|c| *c == code)
             .unwrap_or(usize::MAX)
@@ -304,9 +270,9 @@ fn alone<D: Device>(cache: &Cache, job: &Job<D>, console: &Console, cancel: &Can
     }
 }
 
-fn finish(args: &Args, folder: &Folder, console: &Console, result: Result<Outcome, RunError>) -> anyhow::Result<Code> {
-    let path = folder.path.display();
-    let resume = format!("bench run --resume {path}");
+fn finish<D: Device>(args: &Args, job: &Job<D>, console: &Console, result: Result<Outcome, RunError>) -> anyhow::Result<Code> {
+    let folders: Vec<PathBuf> = job.folders().map(|folder| folder.path.clone()).collect();
+    let (path, resume) = (job.path().display(), job.resume());
     let outcome = result.map_err(|e| {
         if e.disk_full() {
             let words = e.to_string();
@@ -318,11 +284,14 @@ fn finish(args: &Args, folder: &Folder, console: &Console, result: Result<Outcom
     })?;
     let human = args.format == Format::Human;
     if !args.no_report {
-        match super::report::page(std::slice::from_ref(&folder.path), &args.reports) {
+        match super::report::page(&folders, &args.reports) {
             Ok(page) if human => console.line(&format!("page: {}", page.display())),
             Ok(_) => {}
             Err(e) => console.line(&format!("warning: the page could not be made ({e}); the tables are in {path}")),
         }
+    }
+    if let [a, b] = &folders[..] {
+        ab::print(args.format, console, (a, b));
     }
     if outcome.interrupted {
         if human {
@@ -348,55 +317,24 @@ fn finish(args: &Args, folder: &Folder, console: &Console, result: Result<Outcom
         };
         return Err(Failed { code, message }.into());
     }
+    // Of an A/B run what is tried has to meet them.
+    if !job.folders().last().is_none_or(|folder| required(folder, console)) {
+        return Ok(Code::Regressed);
+    }
     Ok(if outcome.failed + outcome.unverified + outcome.soaks_failed > 0 { Code::Failed } else { Code::Done })
 }
 
-/// A new run folder with its plan.
-fn begin(plan: &Plan, args: &Args) -> anyhow::Result<Folder> {
-    let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
-    let salt = python::short_hash(&[stamp.as_bytes(), &std::process::id().to_le_bytes(), &nanoseconds().to_le_bytes()]);
-    let folder = Folder::create(args.out.join(format!("{stamp}-{}-{}", plan.name, &salt[..6])))?;
-    let plan_file = folder.path.join("plan.toml");
-    crate::results::folder::write_whole(&plan_file, plan.to_toml()?.as_bytes())?;
-    Ok(folder)
-}
-
-fn nanoseconds() -> i128 {
-    jiff::Timestamp::now().as_nanosecond()
-}
-
-/// The stored plan of a run; a scenario named beside it must be the one that the run was made from.
-fn resume(run: &Path, scenario: Option<&Path>) -> anyhow::Result<(Folder, Plan)> {
-    let folder = Folder::open(run.to_path_buf())?;
-    let plan_file = folder.path.join("plan.toml");
-    let bad = |message: String| anyhow::Error::from(Failed { code: Code::Usage, message: format!("{}: {message}", plan_file.display()) });
-    let text = fs::read_to_string(&plan_file).map_err(|e| bad(e.to_string()))?;
-    let plan = Plan::from_toml(&text).map_err(|e| bad(e.to_string()))?;
-    if let Some(path) = scenario {
-        let now = super::load(path).map_err(|problems| bad(format!("{} problems in {}", problems.problems.len(), problems.file)))?;
-        if now.sha256 != plan.scenario_sha256 {
-            return Err(bad(format!("{} is not the scenario of this run any more: leave it out to use the stored plan", path.display())));
+/// Says how the run meets what the scenario requires; `false` when it does not.
+fn required(folder: &Folder, console: &Console) -> bool {
+    let judged = load(&folder.path).map_err(InputError::from).and_then(|run| requirements(&folder.path, &run, &mut Vec::new()));
+    match judged {
+        Ok(judged) => {
+            judged.iter().filter(|one| one.met != Met::Passed).for_each(|one| console.line(&nightly::output::requirement(one)));
+            overall(&judged) != Met::Violated
+        }
+        Err(e) => {
+            console.line(&format!("warning: what the scenario requires could not be judged: {e}"));
+            true
         }
     }
-    Ok((folder, plan))
-}
-
-/// Finds what the plan's backends need, and installs the Python environment when it is needed and allowed.
-fn install(cache: &Cache, plan: &Plan, backends: &[&dyn Backend], device: &DeviceFacts, args: &Args) -> anyhow::Result<Installed> {
-    let used = |b: &&&dyn Backend| plan.cells.iter().any(|c| c.skipped.is_none() && c.cell.backend == b.id());
-    let mut needs: Vec<Need> = backends.iter().filter(used).flat_map(|b| b.needs(device)).collect();
-    if run::needs_recipes(plan) {
-        needs.push(Need::Python);
-    }
-    let found = runtimes::find(cache, device, needs.clone());
-    let wanted = needs.iter().any(|n| matches!(n, Need::Python | Need::PythonPackage { .. }) && found.get(n).is_none());
-    if !wanted || args.offline {
-        return Ok(found);
-    }
-    if !consent(args.yes)? {
-        return Ok(found);
-    }
-    let say = |text: &str| super::note(text);
-    python::Environment::install(cache, &say).map_err(unavailable)?;
-    Ok(runtimes::find(cache, device, needs))
 }

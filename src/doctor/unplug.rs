@@ -69,6 +69,7 @@ fn spec(device: &Adb, work: &str, folder: &Path, patience: Patience) -> Spec {
         compact_ms: 0,
         window_ms: 0,
         trip: Vec::new(),
+        load: None,
     }
 }
 

@@ -13,6 +13,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::{
+    ab::{self, Partners},
     run::{Cell, Key, Run},
     unlike::{self, Difference, Weight},
     verdict::{Effect, Verdict},
@@ -21,17 +22,15 @@ use crate::{
     results::schema::{METRICS, Metric},
     stats,
 };
-use session::{Sessions, Spread};
+use session::{Sessions, Source, Spread};
 
+pub use advice::Advice;
 pub use overall::Overall;
 pub use pairs::{Lone, NotOk};
 
 /// What is compared unless told otherwise: what a user of a model waits for and pays for. The other metrics mostly say the same again, and
 /// every further one is a further chance to be wrong.
-pub const USUAL: [&str; 6] = ["ttft_ms", "prefill_tok_s", "decode_tok_s", "load_ms", "peak_mem_mb", "energy_j_per_tok"];
-
-/// What differences count.
-pub const TOLERANCE: f64 = 0.02;
+pub const USUAL: [&str; 7] = ["ttft_ms", "prefill_tok_s", "decode_tok_s", "load_ms", "load_cold_ms", "peak_mem_mb", "energy_j_per_tok"];
 
 /// How to compare.
 #[derive(Debug, Clone)]
@@ -42,6 +41,13 @@ pub struct Settings {
     pub metrics: Vec<&'static str>,
     /// What sessions differ by.
     pub sessions: Sessions,
+}
+
+impl Default for Settings {
+    /// 2 %, the usual metrics, and of sessions what is assumed of them.
+    fn default() -> Self {
+        Self { tolerance: 0.02, metrics: USUAL.to_vec(), sessions: Sessions::default() }
+    }
 }
 
 /// Why two runs are not compared at all.
@@ -148,8 +154,12 @@ pub struct Compared {
     pub spread: Spread,
     /// The verdict.
     pub verdict: Verdict,
+    /// Pairs of launches of an A/B run; absent where the launches are no pairs.
+    pub pairs: Option<usize>,
+    /// Smallest regression that so many pairs of this noise find nine times out of ten, 0.02 for 2 %.
+    pub mde: Option<f64>,
     /// For an undecided one: what would decide it.
-    pub decide: Vec<String>,
+    pub decide: Vec<Advice>,
     /// For the mean over cells.
     #[serde(skip)]
     error: Option<f64>,
@@ -180,13 +190,24 @@ impl Comparison {
 /// Compares B with A.
 pub fn compare(a: &Run, b: &Run, settings: &Settings) -> Result<Comparison, CompareError> {
     let mut notes = pairs::of_one_run(a, b)?;
-    let found = pairs::pair(a, b);
+    let partners = Partners::of(a, b);
+    let found = pairs::pair(a, b, partners);
     notes.extend(found.note.clone());
+    let mut sessions = settings.sessions.clone();
+    if partners.is_none() {
+        let shared = [("A", a), ("B", b)].into_iter().filter_map(|(name, run)| Some(format!("{} in {name}", session::busy(run)?)));
+        let shared: Vec<String> = shared.collect();
+        sessions.busy = !shared.is_empty();
+        if sessions.busy {
+            notes.push(format!("the computer was busy with something else: {}", shared.join(", ")));
+        }
+    }
+    let settings = &Settings { sessions, ..settings.clone() };
     let differences = unlike::between(a, b, found.both.iter().map(|pair| (pair.key, pair.a, pair.b)));
     let ok: Vec<_> = found.both.iter().filter(|pair| pair.a.is_ok() && pair.b.is_ok()).collect();
     let mut rows = Vec::new();
     for metric in METRICS.iter().filter(|metric| settings.metrics.contains(&metric.name)) {
-        rows.extend(ok.iter().filter_map(|pair| row(pair.key, pair.a, pair.b, metric, &differences, settings)));
+        rows.extend(ok.iter().filter_map(|pair| row(pair, metric, &differences, settings, partners.is_some())));
     }
     let compared = rows.iter().filter(|row| row.compared().is_some_and(|c| c.interval.is_some())).count();
     if compared >= 20 {
@@ -217,7 +238,8 @@ pub fn compare(a: &Run, b: &Run, settings: &Settings) -> Result<Comparison, Comp
 }
 
 /// One metric of one cell; `None` when neither side has it.
-fn row(key: &Key, a: &Cell, b: &Cell, metric: &Metric, differences: &[Difference], settings: &Settings) -> Option<Row> {
+fn row(pair: &pairs::Pair, metric: &Metric, differences: &[Difference], settings: &Settings, interleaved: bool) -> Option<Row> {
+    let pairs::Pair { key, a, b } = *pair;
     let (of_a, of_b) = (a.values(metric.name), b.values(metric.name));
     if of_a.is_empty() && of_b.is_empty() {
         return None;
@@ -234,7 +256,14 @@ fn row(key: &Key, a: &Cell, b: &Cell, metric: &Metric, differences: &[Difference
     let relevant: Vec<&Difference> = differences.iter().filter(here).collect();
     let outcome = match bar(&relevant, metric, (a, &of_a), (b, &of_b)) {
         Some(not_compared) => Outcome::Not { not_compared },
-        None => judge(&of_a, &of_b, metric, &settings.sessions.of(key, class, metric.name), settings.tolerance, &relevant),
+        None if interleaved => {
+            let pairs = ab::pairs(a, b, metric.name);
+            judge(stats::paired_effect(&pairs), pairs.len(), metric, &Spread::INTERLEAVED, settings.tolerance, &relevant)
+        }
+        None => {
+            let (effect, spread) = (stats::log_effect(&of_a, &of_b), settings.sessions.of(key, class, metric.name));
+            judge(effect, of_a.len().min(of_b.len()), metric, &spread, settings.tolerance, &relevant)
+        }
     };
     Some(Row {
         key: key.clone(),
@@ -266,15 +295,24 @@ fn bar(relevant: &[&Difference], metric: &Metric, a: (&Cell, &[f64]), b: (&Cell,
     None
 }
 
-fn judge(a: &[f64], b: &[f64], metric: &Metric, spread: &Spread, tolerance: f64, relevant: &[&Difference]) -> Outcome {
-    let Some(effect) = stats::log_effect(a, b) else {
+fn judge(
+    effect: Option<stats::Effect>,
+    launches: usize,
+    metric: &Metric,
+    spread: &Spread,
+    tolerance: f64,
+    relevant: &[&Difference],
+) -> Outcome {
+    let Some(effect) = effect else {
         return Outcome::Not { not_compared: "the values have no ratio".to_owned() };
     };
-    let interval = effect.interval.zip(effect.error).map(|(_, error)| spread.widen(effect.log, error, effect.degrees));
+    let interleaved = spread.source == Source::Interleaved;
+    let both = effect.interval.zip(effect.error).filter(|_| spread.sd.is_finite());
+    let interval = both.map(|(_, error)| spread.widen(effect.log, error, effect.degrees));
     let oriented = interval.map(|(lo, hi)| Effect::oriented(effect.log, lo, hi, metric.higher_is_better));
     let verdict = oriented.map_or(Verdict::Undecided, |effect| effect.verdict(tolerance));
     let decide = if verdict == Verdict::Undecided {
-        advice::decide(&advice::Seen { effect, launches: a.len().min(b.len()), spread, tolerance, differences: relevant })
+        advice::decide(&advice::Seen { effect, launches, spread, tolerance, differences: relevant })
     } else {
         Vec::new()
     };
@@ -286,7 +324,9 @@ fn judge(a: &[f64], b: &[f64], metric: &Metric, spread: &Spread, tolerance: f64,
         spread: spread.clone(),
         verdict,
         decide,
-        error: effect.error.filter(|_| effect.interval.is_some()),
+        pairs: interleaved.then_some(launches),
+        mde: if interleaved { ab::detectable(&effect, tolerance) } else { None },
+        error: both.map(|(_, error)| error),
     })
 }
 

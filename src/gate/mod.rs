@@ -1,7 +1,9 @@
 //! Judging runs: one against another, one night against those before, one against what the product needs.
 
+pub mod ab;
 pub mod compare;
 pub mod history;
+pub mod nightly;
 pub mod nights;
 pub mod require;
 pub mod run;

@@ -8,6 +8,7 @@
 //! and by plotters in the drawings.
 
 mod charts;
+pub mod comparison;
 mod error;
 mod load;
 mod model;

@@ -7,11 +7,13 @@ use std::{
 };
 
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
+use serde::Serialize;
 
 use super::{ReportError, load, model};
 
-const TEMPLATES: [(&str, &str); 7] = [
+const TEMPLATES: [(&str, &str); 8] = [
     ("page.html", include_str!("templates/page.html")),
+    ("comparison.html", include_str!("templates/comparison.html")),
     ("run.html", include_str!("templates/run.html")),
     ("panel.html", include_str!("templates/panel.html")),
     ("method.html", include_str!("templates/method.html")),
@@ -28,7 +30,11 @@ pub fn render(run_dirs: &[PathBuf]) -> Result<String, ReportError> {
         return Err(ReportError::NothingToReport);
     }
     let runs = run_dirs.iter().map(|dir| load::load(dir)).collect::<Result<Vec<_>, _>>()?;
-    let page = model::page(&runs)?;
+    rendered("page.html", &model::page(&runs)?)
+}
+
+/// Renders a template, to which `page` is what it says.
+pub(super) fn rendered(template: &str, page: &impl Serialize) -> Result<String, ReportError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     // Escaped whatever a template is called; the style sheets hold nothing but our own palette.
@@ -37,12 +43,16 @@ pub fn render(run_dirs: &[PathBuf]) -> Result<String, ReportError> {
     for (name, source) in TEMPLATES {
         environment.add_template(name, source)?;
     }
-    Ok(environment.get_template("page.html")?.render(minijinja::context! { page => minijinja::value::Serde(page) })?)
+    Ok(environment.get_template(template)?.render(minijinja::context! { page => minijinja::value::Serde(page) })?)
 }
 
 /// Renders and writes `out/index.html`, whole or not at all; gives its path.
 pub fn write(run_dirs: &[PathBuf], out: &Path) -> Result<PathBuf, ReportError> {
-    let html = render(run_dirs)?;
+    put(&render(run_dirs)?, out)
+}
+
+/// Writes `out/index.html`, whole or not at all; gives its path.
+pub(super) fn put(html: &str, out: &Path) -> Result<PathBuf, ReportError> {
     fs::create_dir_all(out).map_err(ReportError::io(out))?;
     let target = out.join("index.html");
     // In the same folder, since a rename does not cross file systems; the process id keeps two reports apart.

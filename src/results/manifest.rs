@@ -10,7 +10,10 @@ use super::{
     pinned::Pinned,
     schema::FORMAT_VERSION,
 };
-use crate::{device::DeviceClock, scenario::Environment};
+use crate::{
+    device::DeviceClock,
+    scenario::{Ab, Environment},
+};
 
 /// The manifest of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,6 +58,9 @@ pub struct Manifest {
     pub host: BTreeMap<String, String>,
     /// Seed of the order.
     pub seed: u64,
+    /// The other side, of an A/B run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ab: Option<Ab>,
     /// Begin of every segment, RFC 3339.
     pub segments: Vec<String>,
     /// What was odd.

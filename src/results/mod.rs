@@ -1,5 +1,6 @@
 //! The run folder: journal, launches, manifest, and the tables derived from them.
 
+mod boot;
 pub mod folder;
 pub mod journal;
 pub mod launches;
@@ -10,6 +11,7 @@ pub mod portable;
 pub mod power;
 mod prefix;
 pub mod read;
+mod roof;
 pub mod schema;
 pub mod soak;
 #[cfg(test)]

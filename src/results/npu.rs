@@ -18,7 +18,7 @@ use super::{
     tables::Row,
 };
 use crate::{
-    run::{events::Status, is_composed},
+    run::{events::Status, is_composed, warmup},
     scenario::Plan,
     stats,
 };
@@ -110,7 +110,7 @@ impl Npu {
                 Figures::emulated()
             } else {
                 let mut figures = Figures::of_profile(record.parsed.npu.as_ref());
-                counters(&mut figures, record, dir, plan.measure.warmup);
+                counters(&mut figures, record, dir, warmup(&plan.measure, record.pass, &record.parsed).discarded);
                 figures
             };
             all.insert((record.cell.clone(), record.pass, record.launch), figures);

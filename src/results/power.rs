@@ -20,7 +20,7 @@ use crate::{
     analysis::power::{
         self, Asked, Baseline, BaselineState, Clock, CurrentUnit, FitError, LaunchPower, Load, Meter, Method, Refusal, Telemetry,
     },
-    run::events::Status,
+    run::{events::Status, warmup},
     scenario::{Plan, Power, PowerMethod},
 };
 
@@ -78,7 +78,7 @@ impl RunPower {
                 segments.entry(record.segment).or_insert_with(|| Segment::read(&baseline_dir(run, device, record.segment), settings));
             let load = match record.pass {
                 Pass::Soak => soaked(record),
-                _ => load(&record.parsed, plan.measure.warmup),
+                _ => load(&record.parsed, warmup(&plan.measure, record.pass, &record.parsed).discarded),
             };
             let figures = match &load {
                 Ok(load) => launch(dir, record, load, segment, asked),

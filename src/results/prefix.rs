@@ -7,7 +7,7 @@ use bench_backend_api::{Check, Failure, FailureKind, Pass};
 use super::launches::{Record, Recorded};
 use crate::{
     analysis::{Early, LEAST_SHARE, Prefix, prefix},
-    run::{events::Status, query_metrics},
+    run::{events::Status, query_metrics, warmup},
     scenario::Plan,
 };
 
@@ -19,8 +19,12 @@ pub fn check(recorded: &mut Recorded, plan: &Plan) -> BTreeMap<String, Check> {
     let mut checks = BTreeMap::new();
     for cell in &plan.cells {
         let counted = |r: &Record| r.cell == cell.id && r.pass == Pass::Measure && r.status == Status::Ok;
-        let launches: Vec<Vec<(u32, f64)>> =
-            recorded.launches.iter().filter(|(_, r)| counted(r)).map(|(_, r)| warm(r, plan.measure.warmup)).collect();
+        let launches: Vec<Vec<(u32, f64)>> = recorded
+            .launches
+            .iter()
+            .filter(|(_, r)| counted(r))
+            .map(|(_, r)| warm(r, warmup(&plan.measure, r.pass, &r.parsed).discarded))
+            .collect();
         if launches.is_empty() {
             continue;
         }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     analysis::power::{BaselineState, LaunchPower},
-    run::{QueryMetrics, RUNTIME_REPORTED, events::Status, is_composed, launch_figures, query_metrics, scope, worst},
+    run::{LoadState, QueryMetrics, RUNTIME_REPORTED, events::Status, is_composed, launch_figures, query_metrics, scope, warmup, worst},
     scenario::{Plan, PlannedCell},
     stats::{self, Summary},
 };
@@ -104,6 +104,8 @@ pub fn row(
 fn surroundings(row: &mut Row, plan: &Plan, good: &[&Record]) {
     let unsettled = good.iter().filter(|r| r.start.settle == Settled::Marked).count();
     row.maybe("unsettled", plan.settle.as_ref().map(|_| unsettled));
+    let stable = good.iter().filter_map(|r| warmup(&plan.measure, r.pass, &r.parsed).stable).collect::<Vec<_>>();
+    row.maybe("not_warmed_up", (!stable.is_empty()).then(|| stable.iter().filter(|stable| !**stable).count()));
     let around = &plan.environment;
     row.number("ambient_c", around.ambient_c).maybe("supply", around.supply.as_ref()).maybe("case", around.case.as_ref());
 }
@@ -158,6 +160,9 @@ fn checks(row: &mut Row, all: &[&Record]) {
     row.maybe("unit_found", checks.iter().find_map(|c| c.unit_found.as_ref()));
 }
 
+/// The metrics of loading.
+const LOADS: [&str; 2] = ["load_ms", "load_cold_ms"];
+
 /// Picks one figure of a query.
 type Pick = fn(&QueryMetrics) -> Option<f64>;
 
@@ -176,13 +181,14 @@ fn pick(metric: &str) -> Option<Pick> {
 }
 
 fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, (measured, power): (&Measured, &RunPower)) {
-    let (warmup, workload) = (plan.measure.warmup, planned.cell.workload);
-    let figures: Vec<QueryMetrics> = good.iter().map(|r| launch_figures(&r.parsed, workload, warmup)).collect();
+    let workload = planned.cell.workload;
+    let figures: Vec<QueryMetrics> =
+        good.iter().map(|r| launch_figures(&r.parsed, workload, warmup(&plan.measure, r.pass, &r.parsed).discarded)).collect();
     let composed = figures.iter().any(|f| f.composed.is_some());
     // The first launch after staging pays page cache and graph set-up: its load is kept apart (design 2b.8). Every segment begins
     // with one, maybe after a reboot.
     let of = |r: &Record| measured.get(&(r.cell.clone(), r.pass, r.launch));
-    let load = |r: &Record| of(r).and_then(|m| m.load_ms);
+    let load = |r: &Record| of(r).and_then(|m| m.load_ms.or(m.load_cold_ms));
     let mut segments = BTreeSet::new();
     let later: Vec<&Record> = good.iter().copied().filter(|r| !segments.insert(r.segment)).collect();
     row.number("first_launch_load_ms", good.first().and_then(|r| load(r)));
@@ -194,7 +200,7 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, 
             // Memory and CPU time of a process that holds one graph, and runs it many times over, are not those of a model.
             None if composed => Vec::new(),
             None => {
-                let records = if metric.name == "load_ms" { &later } else { good };
+                let records = if LOADS.contains(&metric.name) { &later } else { good };
                 records.iter().filter_map(|r| of(r).and_then(|m| m.get(metric.name)).or_else(|| power.of(r)?.get(metric.name))).collect()
             }
         };
@@ -213,11 +219,15 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, 
             continue;
         }
         let Some(summary) = Summary::of(&values) else {
-            let only_first = metric.name == "load_ms" && !composed && later.is_empty() && good.iter().any(|r| load(r).is_some());
+            let is_load = LOADS.contains(&metric.name) && !composed;
+            let only_first = is_load && later.is_empty() && good.iter().any(|r| load(r).is_some());
+            let other_state = is_load && later.iter().any(|r| load(r).is_some());
             let memory = || good.iter().filter_map(|r| of(r)).flat_map(|m| &m.memory.absent).find(|(name, _)| *name == metric.name);
             let told = memory().map(|(_, why)| why.as_str()).or_else(|| good.iter().find_map(|r| power.of(r)?.why(metric.name)));
             let why = match told.filter(|_| !composed) {
                 _ if only_first => "only the first launch after staging".to_owned(),
+                _ if other_state && metric.name == "load_ms" => "every load was a cold one: see load_cold_ms".to_owned(),
+                _ if other_state => "no load was a cold one (`load = \"cold\"` of [measure] asks for it)".to_owned(),
                 Some(why) => why.to_owned(),
                 None => why_absent(metric.name, &figures),
             };
@@ -229,13 +239,16 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, 
         if metric.name == "decode_tok_s" {
             let stability = stats::stability(&values);
             row.set("stability", stability.word()).set("stability_reason", stability.reason());
-            row.number("drift_pct", stats::drift(&values).map(|drift| 100.0 * drift.change));
         }
     }
     if !composed {
+        let states: BTreeSet<LoadState> =
+            later.iter().filter_map(|r| of(r)).filter(|m| m.load_ms.is_some()).map(|m| m.load_state).collect();
+        row.maybe("load_state", if states.len() > 1 { Some("mixed") } else { states.first().map(|state| state.as_str()) });
         let methods: BTreeSet<&str> = good.iter().filter_map(|r| of(r)?.memory.method.as_deref()).collect();
         row.maybe("peak_mem_method", if methods.len() > 1 { Some("mixed") } else { methods.first().copied() });
     }
+    drift(row, &figures);
     row.maybe("n_small", small.then_some(1)).set("absent", absent.join(";"));
     for (column, pick) in [
         ("reported_ttft_ms", (|m: &QueryMetrics| m.reported_ttft_ms) as Pick),
@@ -248,6 +261,17 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, 
     let firsts: Vec<f64> =
         good.iter().filter_map(|r| r.parsed.queries.iter().find(|q| q.query == 0)).filter_map(|q| query_metrics(q).ttft_ms).collect();
     row.number("first_query_ttft_ms", stats::median(&firsts));
+}
+
+/// What the launches, in the order in which they were made, tell of a device that gets slower or faster.
+fn drift(row: &mut Row, figures: &[QueryMetrics]) {
+    let series = |pick: Pick| stats::drift(&figures.iter().filter_map(pick).collect::<Vec<_>>());
+    let found = [("decode_tok_s", series(|m| m.decode_tok_s)), ("ttft_ms", series(|m| m.ttft_ms))];
+    let known: Vec<_> = found.into_iter().filter_map(|(metric, drift)| Some((metric, drift?))).collect();
+    let Some((_, first)) = known.first() else { return };
+    let marked: Vec<&str> = known.iter().filter(|(_, drift)| drift.is_marked()).map(|(metric, _)| *metric).collect();
+    row.number("drift_pct", Some(100.0 * first.change));
+    row.set("drift", if marked.is_empty() { "none".to_owned() } else { marked.join(";") });
 }
 
 /// How power was measured.

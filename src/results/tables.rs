@@ -13,13 +13,14 @@ use std::{
 use bench_backend_api::{DeviceClass, Layer, Pass, Query};
 
 use super::{
+    boot,
     folder::FolderError,
     launches::{self, Record, Recorded},
     manifest::Manifest,
     npu::Npu,
     portable::Portable,
     power::RunPower,
-    prefix,
+    prefix, roof,
     schema::{self, FORMAT_VERSION, METRIC_ENDS, METRICS, Table},
     soak,
     start::Start,
@@ -30,7 +31,7 @@ use crate::{
     device::zones::Domain,
     run::{
         LaunchMetrics, MEMORY_FIGURES, QueryMetrics, RUNTIME_REPORTED, Trace, events::Status, is_composed, launch_figures, launch_metrics,
-        query_metrics, scope,
+        query_metrics, scope, warmup,
     },
     scenario::Plan,
     stats::Summary,
@@ -173,6 +174,7 @@ pub fn write(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
 fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, Vec<(String, Status)>), FolderError> {
     let mut recorded = launches::read(run, &manifest.device.name)?;
     let prefixes = prefix::check(&mut recorded, plan);
+    let roofs = roof::check(&mut recorded, plan, manifest);
     let power = RunPower::read(run, plan, &manifest.device.name, &recorded);
     let context = Context { plan, manifest, power: &power };
     let npu = Npu::of(plan, manifest, &recorded);
@@ -185,13 +187,15 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     let mut happened = Writer::new(run, &schema::SOAK_EVENTS)?;
     let mut windows = Writer::new(run, &schema::TELEMETRY_WINDOWS)?;
     // By cell, pass and launch: the same order whatever order they ran in, so that two runs can be compared line by line.
-    let mut ordered: Vec<&(PathBuf, Record)> = recorded.launches.iter().collect();
-    ordered.sort_by_key(|(_, r)| (context.place(&r.cell), r.pass, r.launch));
+    let sessions = boot::sessions(&recorded, plan, manifest);
+    let mut ordered: Vec<_> = recorded.launches.iter().zip(sessions).collect();
+    ordered.sort_by_key(|((_, r), _)| (context.place(&r.cell), r.pass, r.launch));
     let mut metrics: Measured = BTreeMap::new();
-    for (dir, record) in ordered {
+    for ((dir, record), session) in ordered {
         let trace = context.telemetry(record, dir, &mut telemetry)?;
-        let m = launch_metrics(&record.timed(), record.steps.iter().filter_map(|s| s.done.as_ref()), &trace, plan.measure.warmup);
+        let m = launch_metrics(&record.timed(), record.steps.iter().filter_map(|s| s.done.as_ref()), &trace, context.discarded(record));
         let mut launch = context.launch(record, &m);
+        launch.maybe("boot_session", session).number("uptime_s", boot::uptime_s(record));
         npu.launch(record, &mut launch);
         launch_table.row(&launch)?;
         metrics.insert((record.cell.clone(), record.pass, record.launch), m);
@@ -223,6 +227,7 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     for cell in &plan.cells {
         let (mut row, status) = summary::row(cell, plan, manifest, &recorded, (&metrics, &power));
         row.maybe("check_prefix", prefixes.get(&cell.id));
+        roof::cell(&mut row, roofs.get(&cell.id));
         if status == Status::Ok {
             npu.cell(&cell.id, &recorded, &mut row);
         }
@@ -262,6 +267,10 @@ impl Context<'_> {
         self.plan.cells.iter().position(|c| c.id == cell).unwrap_or(usize::MAX)
     }
 
+    fn discarded(&self, record: &Record) -> u32 {
+        warmup(&self.plan.measure, record.pass, &record.parsed).discarded
+    }
+
     fn class(&self, record: &Record) -> Option<DeviceClass> {
         self.manifest.cells.get(&record.cell).map(|c| c.device_class)
     }
@@ -273,7 +282,7 @@ impl Context<'_> {
     }
 
     fn sample(&self, record: &Record, query: &Query) -> Row {
-        let kind = if query.query < self.plan.measure.warmup { "first_query" } else { "warm_query" };
+        let kind = if query.query < self.discarded(record) { "first_query" } else { "warm_query" };
         let metrics = query_metrics(query);
         let mut row = self.figures(record, query.query, kind, &metrics);
         row.maybe("prompt_tokens", query.prompt_tokens).maybe("ttft_method", metrics.ttft_method);
@@ -291,7 +300,7 @@ impl Context<'_> {
     /// The one row of a launch that has times of graphs only: nothing was submitted, and no token came.
     fn composed(&self, record: &Record) -> Row {
         let planned = self.plan.cells.iter().find(|c| c.id == record.cell);
-        let figures = planned.map(|p| launch_figures(&record.parsed, p.cell.workload, self.plan.measure.warmup)).unwrap_or_default();
+        let figures = planned.map(|p| launch_figures(&record.parsed, p.cell.workload, self.discarded(record))).unwrap_or_default();
         let mut row = self.figures(record, 0, "warm_query", &figures);
         row.maybe("aggregate_n", figures.composed.filter(|n| *n > 0));
         row.set("ttft_method", COMPOSED).set("prefill_method", COMPOSED).set("decode_method", COMPOSED);
@@ -326,7 +335,8 @@ impl Context<'_> {
         row.set("segment", record.segment).set("status", record.status.as_str());
         row.maybe("failure_kind", record.failure.as_ref().map(|f| f.kind)).maybe("reason", record.failure.as_ref().map(|f| &f.message));
         let done = || record.steps.iter().filter_map(|s| s.done.as_ref());
-        row.number("load_ms", m.load_ms).set("load_state", "unknown").number("peak_mem_mb", m.memory.peak_mb);
+        row.number("load_ms", m.load_ms).number("load_cold_ms", m.load_cold_ms).set("load_state", m.load_state.as_str());
+        row.number("resident_share", m.resident_share).number("peak_mem_mb", m.memory.peak_mb);
         row.maybe("peak_mem_method", m.memory.method.as_ref()).number("vm_hwm_mb", m.vm_hwm_mb).number("cpu_s", m.cpu_s);
         for name in MEMORY_FIGURES {
             row.number(name, m.memory.get(name));
@@ -337,6 +347,10 @@ impl Context<'_> {
         row.maybe("adb_round_trips", Some(record.round_trips).filter(|n| *n > 0));
         row.number("wall_ms", done().map(|d| d.end_ns.saturating_sub(d.start_ns) as f64 / 1e6).reduce(|a, b| a + b));
         row.number("idle_ms", record.parsed.idle_ns.map(|(from, to)| to.saturating_sub(from) as f64 / 1e6));
+        if !record.parsed.queries.is_empty() {
+            let warmup = warmup(&self.plan.measure, record.pass, &record.parsed);
+            row.set("discarded_queries", warmup.discarded).maybe("warmed_up", warmup.stable.map(u8::from));
+        }
         if let Some(last) = done().next_back() {
             row.maybe("exit_code", last.ended.code).maybe("signal", last.ended.signal);
         }
@@ -362,7 +376,8 @@ impl Context<'_> {
         row.number("energy_error_j", p.error_j).number("baseline_w", p.baseline_w).number("power_update_hz", p.update_hz);
         row.maybe("power_method", p.method.as_ref()).maybe("power_unit_inferred", p.unit.as_ref());
         row.maybe("baseline_state", p.baseline_state.map(BaselineState::as_str));
-        row.number("meter_offset_s", p.clock.map(|c| c.offset_s)).number("meter_error_s", p.clock.map(|c| c.error_s));
+        // A clock of Unix time has ten digits before the point.
+        row.maybe("meter_offset_s", p.clock.map(|c| format!("{:.3}", c.offset_s))).number("meter_error_s", p.clock.map(|c| c.error_s));
         row.number("meter_drift_ppm", p.clock.and_then(|c| c.drift_ppm));
         row.maybe("charge_state", p.charge_state.as_ref()).maybe("battery_pct_method", p.percent_method);
         row.also_absent(&p.absent);

@@ -70,7 +70,7 @@ impl<'a> Workshop<'a> {
             }
             _ => (Artifact::default(), BTreeMap::new(), None),
         };
-        let queries = self.plan.measure.warmup + self.plan.measure.queries;
+        let queries = self.plan.measure.asked_queries();
         let Workload::Generate { prompt_tokens, gen_tokens } = planned.cell.workload;
         let geometry = planned.cell.model.geometry.as_ref();
         let usage = |e: PromptError| Failure::new(FailureKind::Usage, format!("models.{}: {e}", planned.cell.model.name));

@@ -72,6 +72,7 @@ pub fn spec(
         compact_ms: 0,
         window_ms: 0,
         trip: Vec::new(),
+        load: None,
     }
 }
 

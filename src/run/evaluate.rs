@@ -5,7 +5,10 @@ use std::borrow::Cow;
 use bench_agent::spec::Done;
 use bench_backend_api::{Parsed, Query, Workload, text::plausible_ms};
 
-use super::memory::{Memory, Trace, memory};
+use super::{
+    loading::{LoadState, load_state},
+    memory::{Memory, Trace, memory},
+};
 use crate::{analysis, stats};
 
 /// Metrics of one query, or of one launch; `None` has its reason in `absent`.
@@ -154,8 +157,14 @@ fn reported_metrics(q: &Query, n: u32) -> QueryMetrics {
 /// Metrics of one launch.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LaunchMetrics {
-    /// Milliseconds of loading.
+    /// Milliseconds of a load that is not known to be a cold one.
     pub load_ms: Option<f64>,
+    /// Milliseconds of a cold load (rule R8): another metric.
+    pub load_cold_ms: Option<f64>,
+    /// Which of them the load is.
+    pub load_state: LoadState,
+    /// Share of the model's files that was in the page cache before.
+    pub resident_share: Option<f64>,
     /// Memory, by kind and after phases.
     pub memory: Memory,
     /// VmHWM of the largest process, in 10^6 bytes.
@@ -168,6 +177,7 @@ impl LaunchMetrics {
     pub fn get(&self, name: &str) -> Option<f64> {
         match name {
             "load_ms" => self.load_ms,
+            "load_cold_ms" => self.load_cold_ms,
             "peak_mem_mb" => self.memory.peak_mb,
             "vm_hwm_mb" => self.vm_hwm_mb,
             "cpu_s" => self.cpu_s,
@@ -178,8 +188,14 @@ impl LaunchMetrics {
 
 /// Metrics of one launch, from its events, the agent's evidence of its steps, and its telemetry; its first `warmup` queries are discarded.
 pub fn launch_metrics<'a>(parsed: &Parsed, steps: impl Iterator<Item = &'a Done> + Clone, trace: &Trace, warmup: u32) -> LaunchMetrics {
+    let (load_state, resident_share) = load_state(steps.clone().next());
+    let load = parsed.load_ns.map(|(a, b)| ms(a, b));
+    let cold = load_state == LoadState::Cold;
     let mut m = LaunchMetrics {
-        load_ms: parsed.load_ns.map(|(a, b)| ms(a, b)),
+        load_ms: load.filter(|_| !cold),
+        load_cold_ms: load.filter(|_| cold),
+        load_state,
+        resident_share,
         memory: memory(parsed, &steps, trace, warmup),
         ..LaunchMetrics::default()
     };

@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bench_agent::spec::{Load, Make, Spec};
 use bench_backend_api::{Backend, Captured, Cell, Check, Ended, Expected, Failure, FailureKind, Launch, Parsed, Pass, Paths};
 use thiserror::Error;
 
@@ -18,6 +19,7 @@ use self::{judge::judge, stage::stage};
 use super::{
     capture::{self, EVENTS, EVENTS_LIMIT, OUTPUT_LIMIT},
     events::Status,
+    loading::load_missed,
     logs::{self, Window},
     originals::Originals,
     power::{self, Cable},
@@ -69,6 +71,8 @@ pub struct Request<'a> {
     pub timeout: Duration,
     /// Rate of the agent's fast sources.
     pub rate_hz: f64,
+    /// What is done to the page cache before it starts.
+    pub load: Make,
     /// What is known of its start before it starts.
     pub start: &'a Start,
     /// Android's task profile for the measured programs.
@@ -279,6 +283,7 @@ fn odd(steps: &[StepRecord]) -> Vec<String> {
             words.push("the middle of the output was not kept: there was too much of it".to_owned());
         }
         words.extend(done.notes.iter().cloned());
+        words.extend(load_missed(done));
         words.extend(done.write_error.iter().map(|e| format!("evidence is missing: {e}")));
     }
     words
@@ -355,7 +360,7 @@ async fn steps<D: Device>(
     let paths = Paths { work: work.to_owned(), events: EVENTS.to_owned() };
     let all = request.backend.steps(&request.launch, &paths);
     let originals = Originals::of(request.artifact_paths.values());
-    stage(device, request, dir, work, &all, staged).await?;
+    let model = stage(device, request, dir, work, &all, staged).await?;
     let single = all.len() == 1;
     let mut left = Left::default();
     // By the device's clock: this machine's goes on while bench is stopped, and stands still while it sleeps.
@@ -380,6 +385,8 @@ async fn steps<D: Device>(
             }
             None => spec,
         };
+        let load = (!model.is_empty()).then(|| Load { files: model.clone(), make: request.load });
+        let spec = Spec { load, ..spec };
         let done = power::run(device, &spec, &step.name, cancel.clone(), request.cable).await;
         records.push(StepRecord { name: step.name.clone(), argv, done: done.as_ref().ok().cloned() });
         // First of all: an agent that is told to stop before it is up leaves no evidence, and nobody failed.

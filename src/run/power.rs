@@ -22,7 +22,7 @@ use crate::{
     scenario::{MeterSource, Plan, Power},
 };
 
-/// How long a device that lost its cable may take to say `Discharging`, and a user to pull it, in s.
+/// How long a device that lost its cable may take to say `Discharging`, and a user to pull it, in s, if the scenario says nothing else.
 const HUB_S: u64 = 60;
 const HAND_S: u64 = 600;
 /// A user who is asked to pull it has done so within this time, most of the times, in s.
@@ -46,10 +46,15 @@ pub fn absence(plan: &Plan) -> Duration {
         Some(power) if power.on_battery || !power.usb_off.is_empty() => {
             // A launch may idle before it measures.
             let baseline = Duration::from_millis(power.baseline_ms) + Duration::from_secs(LEAD_S);
-            Duration::from_millis(plan.measure.timeout_ms) + baseline + Duration::from_secs(2 * HAND_S)
+            Duration::from_millis(plan.measure.timeout_ms) + baseline + Duration::from_secs(2 * wait_s(power, power.on_battery))
         }
         _ => Duration::ZERO,
     }
+}
+
+/// How long the battery may take to discharge once the cable is cut, or the user was asked to pull it.
+fn wait_s(power: &Power, by_hand: bool) -> u64 {
+    power.wait_ms.map_or(if by_hand { HAND_S } else { HUB_S }, |ms| ms.div_ceil(1000))
 }
 
 /// The cable while something runs.
@@ -85,10 +90,6 @@ impl<'a> Cable<'a> {
     fn away(&self, step: &str) -> Duration {
         let known = self.last.and_then(|times| times.get(step)).map(|took| took.mul_f64(1.1) + SLACK + self.more);
         known.or(self.power.away_ms.map(|ms| Duration::from_millis(ms) + self.more)).unwrap_or(self.timeout)
-    }
-
-    fn wait_s(&self) -> u64 {
-        if self.by_hand { HAND_S } else { HUB_S }
     }
 
     async fn take(&self, away: Duration) {
@@ -132,7 +133,7 @@ impl<'a> Cable<'a> {
 /// last, and the cable is back afterwards however the run ends.
 pub async fn run<D: Device>(device: &D, spec: &Spec, step: &str, cancel: Cancel, cable: Option<Cable<'_>>) -> Result<Done, DeviceError> {
     let Some(cable) = cable else { return device.run(spec, cancel).await };
-    let spec = waiting(spec, device.facts(), cable.wait_s());
+    let spec = waiting(spec, device.facts(), wait_s(cable.power, cable.by_hand));
     let started = Notify::new();
     let absence = Duration::from_millis(spec.timeout_ms.saturating_add(spec.grace_ms));
     let away = Duration::from_secs(if cable.by_hand { PULL_S } else { 0 }) + cable.away(step);
@@ -227,10 +228,11 @@ pub async fn begin<D: Device>(
     }
     if power.on_battery && !device.cabled() {
         say(&Event::Ask { text: "unplug the device now; the run begins when its battery discharges".to_owned() });
-        let script = format!("{}; discharging", until_discharging(HAND_S));
-        let done = step(device, &format!("{name}-wait"), &dir.join("wait"), script, HAND_S, 0.0, cancel.clone(), None).await?;
+        let wait = wait_s(power, true);
+        let script = format!("{}; discharging", until_discharging(wait));
+        let done = step(device, &format!("{name}-wait"), &dir.join("wait"), script, wait, 0.0, cancel.clone(), None).await?;
         if done.ended.code != Some(0) && !*cancel.borrow() {
-            warn("the device is still on external power: there will be no figures of power".to_owned());
+            warn(format!("the device is still on external power after {wait} s: there will be no figures of power"));
         }
     }
     if let Some(MeterSource::Command(argv)) = &power.meter {
@@ -372,6 +374,7 @@ async fn step<D: Device>(
         watch: Vec::new(),
         phase_file: None,
         trip: Vec::new(),
+        load: None,
         window_ms: 0,
         compact_ms: 0,
     };

@@ -1,5 +1,7 @@
 //! When a cell has been launched often enough.
 
+use std::time::Duration;
+
 use crate::{scenario::Measure, stats};
 
 /// What is known of a cell while the run goes on: one value a launch, since queries of one launch are not independent.
@@ -11,6 +13,8 @@ pub struct Progress {
     pub decode_tok_s: Vec<f64>,
     /// Launches done in the measuring pass, good or not.
     pub launches: u32,
+    /// Time in them.
+    pub spent: Duration,
     /// What ended the repetitions.
     pub stop: Option<&'static str>,
 }
@@ -36,6 +40,8 @@ impl Progress {
         }
         if self.launches as usize >= max {
             self.stop = Some("max");
+        } else if measure.max_time_ms.is_some_and(|ms| good >= min && self.spent >= Duration::from_millis(ms)) {
+            self.stop = Some("max-time");
         }
     }
 }
@@ -43,18 +49,21 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{Order, Profile};
+    use crate::scenario::{Load, Order, Profile};
 
     fn measure(min: u32, max: u32, until_ci: Option<f64>) -> Measure {
         Measure {
             queries: 1,
             warmup: 1,
+            warmup_max: 1,
             repetitions_min: min,
             repetitions_max: max,
             until_ci,
+            max_time_ms: None,
             order: Order::Interleaved,
             timeout_ms: 1,
             budget_ms: None,
+            load: Load::Any,
             profile: Profile::Off,
         }
     }
@@ -79,6 +88,22 @@ mod tests {
         assert_eq!(launches_of(|i| 100.0 + f64::from(i % 2) * 0.1, &measure(6, 20, Some(0.02))), (9, "until-ci"));
         assert_eq!(launches_of(|i| if i % 2 == 0 { 80.0 } else { 120.0 }, &measure(6, 20, Some(0.02))), (20, "max"));
         assert_eq!(launches_of(|_| 100.0, &measure(3, 5, None)), (5, "max"));
+    }
+
+    #[test]
+    fn time_ends_it_after_the_fewest() {
+        // 10 s a launch: a minute is over with the sixth, and the fewest come first.
+        for (min, max_time_ms, launches, stop) in [(3, 60_000, 6, "max-time"), (8, 60_000, 8, "max-time"), (3, 600_000, 20, "max")] {
+            let measure = Measure { max_time_ms: Some(max_time_ms), ..measure(min, 20, None) };
+            let mut cell = Progress::default();
+            while cell.stop.is_none() {
+                cell.launches += 1;
+                cell.spent += Duration::from_secs(10);
+                cell.ttft_ms.push(100.0);
+                cell.decide(&measure);
+            }
+            assert_eq!((cell.launches, cell.stop), (launches, Some(stop)));
+        }
     }
 
     #[test]

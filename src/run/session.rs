@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use bench_agent::spec::Trip;
+use bench_agent::spec::{Make, Trip};
 use bench_backend_api::{Backend, Expected, Installed, Launch, Pass};
 use thiserror::Error;
 
@@ -31,6 +31,7 @@ use super::{
     pins,
     power::{self, Cable},
     soak::Asked,
+    warmup::warmup,
 };
 use crate::{
     device::{Adopted, Cancel, Device, DeviceClock, DeviceError},
@@ -90,6 +91,24 @@ pub struct Outcome {
     pub lost: Option<String>,
     /// The device was not as the scenario asks, and that ends the run: in words.
     pub aborted: Option<String>,
+}
+
+impl Outcome {
+    /// Of both sides together.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.ok += other.ok;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+        self.unverified += other.unverified;
+        self.soaks_failed += other.soaks_failed;
+        self.unavailable.extend(other.unavailable);
+        self.unavailable.dedup();
+        self.interrupted |= other.interrupted;
+        self.lost = self.lost.or(other.lost);
+        self.aborted = self.aborted.or(other.aborted);
+        self
+    }
 }
 
 /// Why a session can't go on.
@@ -300,7 +319,7 @@ impl<D: Device> Session<'_, D> {
         let facts = setup.device.facts();
         let soc = facts.soc.as_deref().unwrap_or_default();
         let asked = setup.plan.soak.as_ref().filter(|_| pass == Pass::Soak);
-        let warmup = setup.plan.measure.warmup;
+        let most = setup.plan.measure.warmup_most();
         let long = asked.map_or(0, |s| s.duration_ms);
         let idle = self.idle(place, pass, backend, &launch);
         let more = Duration::from_millis(long) + idle;
@@ -309,7 +328,7 @@ impl<D: Device> Session<'_, D> {
         // Rule R17: what keeps a device awake without its cable (screen, doze) is pinned by [pin], for the whole run.
         let took = self.took.get(&place).filter(|_| pass == Pass::Measure);
         let cable = Cable::of(setup.device, setup.plan.power.as_ref(), (took, more), timeout, &say);
-        let asked = asked.map(|soak| Asked { soak, trip: &self.trip, soc, warmup, power: setup.plan.power.as_ref() });
+        let asked = asked.map(|soak| Asked { soak, trip: &self.trip, soc, warmup: most, power: setup.plan.power.as_ref() });
         let mut request = Request {
             backend,
             launch,
@@ -320,6 +339,7 @@ impl<D: Device> Session<'_, D> {
             segment: self.segment,
             timeout,
             rate_hz: setup.plan.telemetry_rate_hz,
+            load: if pass == Pass::Measure { setup.plan.measure.load.make() } else { Make::Asis },
             cable,
             start,
             task_profile: pins::task_profile(&setup.plan.pins),
@@ -357,7 +377,7 @@ impl<D: Device> Session<'_, D> {
             fs::remove_dir_all(&dir).map_err(FolderError::io(&dir))?;
             fs::rename(&fresh, &dir).map_err(FolderError::io(&dir))?;
         }
-        let figures = launch_figures(&record.parsed, planned.cell.workload, setup.plan.measure.warmup);
+        let figures = launch_figures(&record.parsed, planned.cell.workload, warmup(&setup.plan.measure, pass, &record.parsed).discarded);
         self.recorder.say(&Event::LaunchEnd {
             cell,
             pass,

@@ -9,17 +9,23 @@ use bench_backend_api::{DeviceFacts, Found, Installed, Need};
 
 use super::{
     Cache,
-    for_device::{library, program},
+    for_device::{from_own, from_sdk, library, program},
     python, qairt,
 };
+use crate::scenario::Roots;
 
 /// Looks for everything in a list of needs.
 ///
 /// Of our own programs the one is found that runs on the device; libraries for a device are those of its processor; Python, the
 /// files of the SDK and the scenario's programs are this machine's.
 pub fn find(cache: &Cache, device: &DeviceFacts, needs: impl IntoIterator<Item = Need>) -> Installed {
+    find_in(&Roots::default(), cache, device, needs)
+}
+
+/// [`find`] with folders that a scenario names: what such a folder is for is taken from there or not at all.
+pub fn find_in(roots: &Roots, cache: &Cache, device: &DeviceFacts, needs: impl IntoIterator<Item = Need>) -> Installed {
     let python = python::Environment::open(cache);
-    let sdk = qairt::Sdk::find(cache);
+    let sdk = roots.qairt.as_ref().map_or_else(|| qairt::Sdk::find(cache), |root| qairt::Sdk::open(root));
     let mut installed = Installed::default();
     for need in needs {
         let found = match &need {
@@ -30,7 +36,11 @@ pub fn find(cache: &Cache, device: &DeviceFacts, needs: impl IntoIterator<Item =
                 let path = if device.remote { program(cache, device.triple(), name) } else { own_program(name) };
                 path.map(|p| Found { path: text(&p), version: Some(env!("CARGO_PKG_VERSION").to_owned()) })
             }
-            Need::DeviceLibrary { set, name } => library(cache, sdk.as_ref(), python.as_ref(), device, set, name),
+            Need::DeviceLibrary { set, name } => match roots {
+                Roots { sets: Some(sets), .. } if sets.join(set).is_dir() => from_own(sets, device, set, name),
+                Roots { qairt: Some(_), .. } if set == "qairt" => sdk.as_ref().and_then(|sdk| from_sdk(sdk, device, name)),
+                _ => library(cache, sdk.as_ref(), python.as_ref(), device, set, name),
+            },
             Need::Program { name } => on_path(name).map(|p| Found { path: text(&p), version: None }),
         };
         if let Some(found) = found {

@@ -106,7 +106,7 @@ fn from_qnn_package(python: &python::Environment, name: &str) -> Option<Found> {
 
 /// What the user has built: `<set>/<target>/<name>` below `$BENCH_LIBEXEC` or [`Cache::sets`], the version in the first line of `version.txt` beside
 /// it. Targets are named as the QAIRT SDK does it: `aarch64-android`.
-fn from_own(root: &Path, device: &DeviceFacts, set: &str, name: &str) -> Option<Found> {
+pub(super) fn from_own(root: &Path, device: &DeviceFacts, set: &str, name: &str) -> Option<Found> {
     let folder = root.join(set).join(device.qairt_target());
     let version = || fs::read_to_string(folder.join("version.txt")).ok()?.lines().next().map(|l| l.trim().to_owned());
     let path = folder.join(name);
@@ -114,7 +114,7 @@ fn from_own(root: &Path, device: &DeviceFacts, set: &str, name: &str) -> Option<
 }
 
 /// Libraries of the processor, or what the DSP loads: a skel is for one Hexagon version (formats: lib/hexagon-v75/unsigned).
-fn from_sdk(sdk: &Sdk, device: &DeviceFacts, name: &str) -> Option<Found> {
+pub(super) fn from_sdk(sdk: &Sdk, device: &DeviceFacts, name: &str) -> Option<Found> {
     let skel = || sdk.file(&format!("lib/hexagon-v{}/unsigned/{name}", device.htp_arch));
     sdk.file(&format!("lib/{}/{name}", device.qairt_target()))
         .or_else(|| name.to_ascii_lowercase().ends_with("skel.so").then(skel).flatten())

@@ -11,5 +11,5 @@ pub mod python;
 pub mod qairt;
 
 pub use cache::Cache;
-pub use find::{find, on_path, own_program};
+pub use find::{find, find_in, on_path, own_program};
 pub use for_device::{NoAgent, agent_for};

@@ -21,7 +21,7 @@ use bench_backend_api::{Axis, AxisFit, Backend, Unit};
 use sha2::{Digest, Sha256};
 
 use super::{
-    checked::{Matrix, Scenario},
+    checked::{Matrix, Roots, Scenario},
     command::Command,
     problem::{Collector, Problems},
     suggest::{self, show},
@@ -85,6 +85,7 @@ pub fn check(
     let pins = cx.pins(file.pin.unwrap_or_default(), device.local);
     let soak = cx.soak(file.soak, telemetry_rate_hz > 0.0);
     let power = cx.power(file.power, device.local, telemetry_rate_hz > 0.0);
+    let runtimes = cx.runtimes(file.runtimes.as_ref());
     let (matrix, written) = matrix.unzip();
     let required = file.require.unwrap_or_default();
     let require = cx.requirements(&required, &models, matrix.as_ref(), soak.as_ref(), verify.reference);
@@ -107,6 +108,8 @@ pub fn check(
         power,
         require,
         commands: cx.commands.clone(),
+        runtimes,
+        ab: None,
         warnings: Problems::default(),
     };
     // What the combinations come to can only be said of a file that is otherwise right.
@@ -130,6 +133,18 @@ impl Context<'_> {
             let help = "use small letters, digits, `-` and `.`, a letter or digit first, 64 at most".to_owned();
             self.out.error(name.span(), format!("{} can't be the name of {of}", show(&name.value)), help);
         }
+    }
+
+    fn runtimes(&mut self, written: Option<&wire::Runtimes>) -> Roots {
+        let mut root = |path: &Option<At<String>>| {
+            let path = path.as_ref()?;
+            let full = models::normal(&self.dir.join(&path.value));
+            if !full.is_dir() {
+                self.missing(path.span(), format!("the folder {} is not there", show(&path.value)));
+            }
+            Some(full)
+        };
+        written.map_or_else(Roots::default, |w| Roots { qairt: root(&w.qairt), sets: root(&w.sets) })
     }
 
     /// Whether a backend exists that can run cells.

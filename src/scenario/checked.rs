@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use bench_agent::spec::Make;
 use bench_backend_api::{Axis, Model, Quant, Recipe};
 use serde::{Deserialize, Serialize};
 
@@ -54,8 +55,23 @@ pub struct Scenario {
     pub require: Vec<Requirement>,
     /// Programs of the user.
     pub commands: Vec<Command>,
+    /// Where runtimes are taken from instead of where they are usually.
+    pub runtimes: Roots,
+    /// The second side of an A/B run: this scenario with the keys of `[ab]`.
+    pub ab: Option<Box<Scenario>>,
     /// What is probably not meant as it is written; empty when all is well.
     pub warnings: Problems,
+}
+
+/// Folders of runtimes that a scenario names, absolute.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Roots {
+    /// Root of a QAIRT SDK.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qairt: Option<PathBuf>,
+    /// Folder with sets of libraries that the user has built, as `<set>/<target>/<name>`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sets: Option<PathBuf>,
 }
 
 /// Which devices are measured.
@@ -163,27 +179,72 @@ pub enum Profile {
     Layers,
 }
 
+/// What is done to the page cache before each launch (rule R8).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Load {
+    /// Nothing.
+    #[default]
+    Any,
+    /// The model's files are dropped from it.
+    Cold,
+    /// They are read.
+    Warm,
+}
+
+impl Load {
+    /// The word that the agent knows.
+    pub const fn make(self) -> Make {
+        match self {
+            Self::Any => Make::Asis,
+            Self::Cold => Make::Cold,
+            Self::Warm => Make::Warm,
+        }
+    }
+}
+
 /// How often and in which order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measure {
     /// Measured queries in a launch.
     pub queries: u32,
-    /// Discarded queries at the start of a launch.
+    /// Fewest discarded queries at the start of a launch.
     pub warmup: u32,
+    /// Most discarded queries; 0 in plans of older versions, which discard a fixed number.
+    #[serde(default)]
+    pub warmup_max: u32,
     /// Fewest launches of a cell.
     pub repetitions_min: u32,
     /// Most launches of a cell.
     pub repetitions_max: u32,
     /// Half-width of the confidence interval over the median at which a cell has enough launches (0.02 = 2 %).
     pub until_ci: Option<f64>,
+    /// Time in launches of a cell after which it gets no more than the fewest, in ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_time_ms: Option<u64>,
     /// Order of the launches.
     pub order: Order,
     /// Longest time of one launch, in ms.
     pub timeout_ms: u64,
     /// Time after which no new block begins, in ms.
     pub budget_ms: Option<u64>,
+    /// What is done to the page cache before each launch.
+    #[serde(default)]
+    pub load: Load,
     /// Profiling pass.
     pub profile: Profile,
+}
+
+impl Measure {
+    /// Most discarded queries at the start of a launch.
+    pub const fn warmup_most(&self) -> u32 {
+        if self.warmup_max > self.warmup { self.warmup_max } else { self.warmup }
+    }
+
+    /// Queries that a launch is asked for.
+    pub const fn asked_queries(&self) -> u32 {
+        self.warmup_most() + self.queries
+    }
 }
 
 /// What generated tokens are compared with.

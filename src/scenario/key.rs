@@ -66,6 +66,20 @@ impl Selector {
     }
 }
 
+/// The value that a cell has, empty for an axis that it does not name.
+pub fn value_of(cell: &Cell, key: Key) -> String {
+    match key {
+        Key::Backend => cell.backend.clone(),
+        Key::Model => cell.model.name.clone(),
+        Key::Quant => cell.quant.as_str().to_owned(),
+        Key::PromptTokens => cell.workload.prompt_tokens().to_string(),
+        Key::GenTokens => cell.workload.gen_tokens().to_string(),
+        Key::Axis(Axis::Unit) => cell.unit.as_str().to_owned(),
+        Key::Axis(Axis::Context) => cell.model.context.to_string(),
+        Key::Axis(axis) => cell.axes.get(&axis).map(ToString::to_string).unwrap_or_default(),
+    }
+}
+
 /// Whether a cell has a value. An axis that the cell does not name has its default: the `unit` and the `context` that stand in the cell, a batch of 1.
 pub fn cell_has(cell: &Cell, key: Key, value: &str) -> bool {
     match key {

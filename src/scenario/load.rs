@@ -1,13 +1,15 @@
 //! From a file to a checked scenario.
 
-use std::{fs::File, io::Read, path::Path};
+use std::{fs::File, io::Read, path::Path, sync::Arc};
 
 use bench_backend_api::Backend;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use toml::de::{DeTable, Deserializer};
+use serde_spanned::Spanned;
+use toml::de::{DeTable, DeValue, Deserializer};
 
 use super::{
+    ab::overlay,
     check,
     checked::Scenario,
     problem::{Collector, Problem, Problems},
@@ -16,6 +18,8 @@ use super::{
     walk::Walk,
     wire,
 };
+
+type Document<'i> = Spanned<DeTable<'i>>;
 
 /// A scenario is written by hand; what is larger than this is not one.
 const MAX_BYTES: u64 = 8 << 20;
@@ -36,15 +40,38 @@ pub fn load(path: &Path, backends: &[&dyn Backend], readers: &[&str]) -> Result<
 /// # Errors
 /// Every problem of the text and of the files it names.
 pub fn check_text(name: &str, text: &str, dir: &Path, backends: &[&dyn Backend], readers: &[&str]) -> Result<Scenario, Problems> {
-    let mut out = Collector::new(SourceText::new(name, text));
-    let file: Option<(wire::File, Vec<String>)> = read_toml(text, &SCHEMA, &mut out);
-    let scenario = file.map(|(file, damaged)| check::check(file, damaged, text, dir, backends, readers, &mut out));
-    let (problems, failed) = out.finish();
-    match scenario {
-        Some(scenario) if !failed => Ok(Scenario { warnings: problems, ..scenario }),
-        _ => Err(problems),
+    let source = SourceText::new(name, text);
+    let checked = |file: Option<(wire::File, Vec<String>)>, mut out: Collector| {
+        let scenario = file.map(|(file, damaged)| check::check(file, damaged, text, dir, backends, readers, &mut out));
+        let (problems, failed) = out.finish();
+        match scenario {
+            Some(scenario) if !failed => Ok(Scenario { warnings: problems, ..scenario }),
+            _ => Err(problems),
+        }
+    };
+    let mut out = Collector::new(Arc::clone(&source));
+    let Some(mut document) = parse(text, &mut out) else { return checked(None, out) };
+    let over = match document.get_ref().get(AB).map(Spanned::get_ref) {
+        // It must be a table: the walk says so.
+        Some(DeValue::Table(over)) => Some(over.clone()),
+        _ => None,
+    };
+    if over.is_some() {
+        document.get_mut().remove(AB);
     }
+    let file = read(document.clone(), &SCHEMA, &mut out);
+    let mut scenario = checked(file, out)?;
+    if let Some(over) = over {
+        let mut out = Collector::new(source);
+        overlay(document.get_mut(), &over);
+        let file = read(document, &SCHEMA, &mut out);
+        scenario.ab = Some(Box::new(checked(file, out)?));
+    }
+    Ok(scenario)
 }
+
+/// The section with the second side of an A/B run.
+const AB: &str = "ab";
 
 /// Reads a file that should be text.
 pub(super) fn read_text(path: &Path) -> Result<String, Box<Problem>> {
@@ -67,6 +94,10 @@ pub(super) fn read_text(path: &Path) -> Result<String, Box<Problem>> {
 /// Reads a TOML document as a wire type with that schema: all syntax errors, or else all unknown keys, wrong types and missing keys. The second
 /// result is the paths at which something was taken out. `None` when nothing could be made of it.
 pub(super) fn read_toml<T: DeserializeOwned>(text: &str, schema: &Value, out: &mut Collector) -> Option<(T, Vec<String>)> {
+    read(parse(text, out)?, schema, out)
+}
+
+fn parse<'i>(text: &'i str, out: &mut Collector) -> Option<Document<'i>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
         for e in errors {
@@ -74,6 +105,10 @@ pub(super) fn read_toml<T: DeserializeOwned>(text: &str, schema: &Value, out: &m
         }
         return None;
     }
+    Some(table)
+}
+
+fn read<T: DeserializeOwned>(table: Document<'_>, schema: &Value, out: &mut Collector) -> Option<(T, Vec<String>)> {
     let (table, damaged) = Walk::document(schema, table, out);
     match T::deserialize(Deserializer::from(table)) {
         Ok(file) => Some((file, damaged)),

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
+    ab::Ab,
     check::fit,
-    checked::{ArtifactSource, DeviceChoice, Measure, Scenario, Verify},
+    checked::{ArtifactSource, DeviceChoice, Measure, Roots, Scenario, Verify},
     command::Command,
     expand::{self, Applicable},
     filter::Filter,
@@ -62,6 +63,12 @@ pub struct Plan {
     /// Programs of the user.
     #[serde(default)]
     pub commands: Vec<Command>,
+    /// Where runtimes are taken from instead of where they are usually.
+    #[serde(default)]
+    pub runtimes: Roots,
+    /// The other side, of an A/B run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ab: Option<Ab>,
     /// Absolute path of the `tokenizer.json` of each model that has its own.
     #[serde(default)]
     pub tokenizers: BTreeMap<String, String>,
@@ -133,6 +140,8 @@ impl Scenario {
             power: self.power.clone(),
             require: self.require.clone(),
             commands: self.commands.clone(),
+            runtimes: self.runtimes.clone(),
+            ab: None,
             tokenizers: self.models.iter().filter_map(|(name, spec)| Some((name.clone(), spec.tokenizer.clone()?))).collect(),
             cells: cells.collect(),
         }

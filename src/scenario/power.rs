@@ -41,6 +41,8 @@ pub struct Power {
     pub usb_on: Vec<String>,
     /// How long USB stays cut in the first launch of a cell, in ms; the launch's time-out when absent.
     pub away_ms: Option<u64>,
+    /// How long its battery may take to discharge once it should, in ms; what is usual when absent.
+    pub wait_ms: Option<u64>,
     /// The user unplugs the device by hand.
     pub on_battery: bool,
     /// Idle time before the first launch, and in the first launch of each cell with the model in memory, in ms; 0 is none.

@@ -1,5 +1,6 @@
 //! Tests of the scenario module, with a fake backend.
 
+mod ab;
 mod axes;
 mod errors;
 mod fake;

@@ -97,6 +97,21 @@ impl JsonSchema for Refused {
     }
 }
 
+/// Keys of the file with other values. They are laid over the file, and the walk sees the result; a table with them in it never reaches serde.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Overlay {}
+impl JsonSchema for Overlay {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Overlay".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object" })
+    }
+}
+
 macro_rules! closed_list {
     ($(#[$doc:meta])* $name:ident of $list:ident) => {
         $(#[$doc])*

@@ -13,7 +13,7 @@ use bench_backend_api::Axis;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::value::{At, List, QuantWord, Refused, Texts, UnitWord};
+use super::value::{At, List, Overlay, QuantWord, Refused, Texts, UnitWord};
 
 pub use power::{Meter, Method as PowerMethod, Power};
 pub use require::{Require, Where};
@@ -66,8 +66,22 @@ pub struct File {
     /// What is set on a phone or board for the time of the run: it is read back, kept in the manifest, and put back afterwards, also after a
     /// crash. A name that does not exist is answered with the list; each is described in `src/device/pins.toml`.
     pub pin: Option<BTreeMap<At<String>, At<String>>>,
-    /// Interleaved comparison of two builds. Not carried out by this version.
-    pub ab: Option<Refused>,
+    /// Where runtimes are taken from instead of where they are usually.
+    pub runtimes: Option<Runtimes>,
+    /// The second side of an A/B run: keys of this file with other values, for instance `runtimes = { qairt = "..." }`. Everything else is as in
+    /// the first side, and the two are measured pair by pair. Not for the device, its state, and how often is measured.
+    pub ab: Option<Overlay>,
+}
+
+/// Where runtimes are taken from. Two versions of one can be the sides of an A/B run.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Runtimes {
+    /// Root of a QAIRT SDK, instead of `QAIRT_SDK_ROOT` or the one that bench has installed.
+    pub qairt: Option<At<String>>,
+    /// Folder with sets of libraries that you have built for devices, as `<set>/<target>/<name>` (`mnn/aarch64-android/libMNN.so`), looked at before
+    /// `BENCH_LIBEXEC`.
+    pub sets: Option<At<String>>,
 }
 
 /// The device that is measured.
@@ -268,6 +282,8 @@ pub struct Measure {
     pub timeout: Option<At<String>>,
     /// Time after which no new block of launches begins, for instance `2h`.
     pub budget: Option<At<String>>,
+    /// What is done to the page cache before each launch: nothing, or the model's files are dropped from it or read into it (default `any`).
+    pub load: Option<Load>,
     /// Profiling pass after the measurement (default `off`).
     pub profile: Option<Profile>,
 }
@@ -279,7 +295,7 @@ pub struct Warmup {
     /// Fewest discarded queries.
     #[schemars(required, range(min = 1, max = 1000))]
     pub min: Option<At<u32>>,
-    /// Most discarded queries; has to equal `min` in this version.
+    /// Most discarded queries (default: `min`). Above `min`, each launch discards until a query takes as long as those after it; all of them are asked for in any case.
     #[schemars(range(min = 1, max = 1000))]
     pub max: Option<At<u32>>,
 }
@@ -294,6 +310,8 @@ pub struct Repetitions {
     /// Most launches of a cell (default: `min`).
     #[schemars(range(min = 1, max = 100_000))]
     pub max: Option<At<u32>>,
+    /// Time in launches of a cell after which it gets no more than `min` of them, for instance `20m`.
+    pub max_time: Option<At<String>>,
     /// Stop once the half-width of the confidence interval is under this share of the median, for instance `2%`.
     pub until_ci: Option<At<String>>,
 }
@@ -307,6 +325,19 @@ pub enum Order {
     Interleaved,
     /// All launches of a cell before the next cell.
     Sequential,
+}
+
+/// What is done to the page cache before each launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum Load {
+    /// Nothing: a load is what it happens to be, and marked as that.
+    Any,
+    /// The model's files are dropped from the page cache, as far as the kernel does it.
+    Cold,
+    /// The model's files are read.
+    Warm,
 }
 
 /// Profiling pass.

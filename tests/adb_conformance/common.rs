@@ -53,6 +53,7 @@ pub fn spec(work: &str, out: &Path, argv: &[&str]) -> Spec {
         compact_ms: 0,
         window_ms: 0,
         trip: Vec::new(),
+        load: None,
     }
 }
 

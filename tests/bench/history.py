@@ -1,6 +1,7 @@
 """`bench history` over many nights: wall time and peak memory, beside the same tables read by Python's csv module.
 
-history.py [--nights N] [--cells N] [--keep FOLDER]: the folders are made first, as wide as `bench run` writes them; --keep leaves them there."""
+history.py [--nights N] [--cells N] [--keep FOLDER]: the folders are made first, as wide as `bench run` writes them; --keep leaves them there. One
+step is planted in one backend's cells, and has to be found."""
 
 import csv
 import datetime
@@ -8,8 +9,6 @@ import json
 import os
 import random
 import re
-import resource
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -108,7 +107,7 @@ def read_in_python(folder):
 
 
 def measured(command):
-    """Wall time in s and peak memory in MB of a command, by the kernel's own account of it."""
+    """Wall time in s, CPU time in s and peak memory in MB of a command, by the kernel's own account of it, and what it printed."""
     begun = time.perf_counter()
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     output = child.stdout.read()
@@ -116,7 +115,7 @@ def measured(command):
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode != 0:
         sys.exit(f"{command}: exit {child.returncode}\n{output.decode()[-2000:]}")
-    return time.perf_counter() - begun, usage.ru_maxrss / 1024, output
+    return time.perf_counter() - begun, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000, output
 
 
 def main():
@@ -127,11 +126,28 @@ def main():
             make(folder)
         size = sum(path.stat().st_size for path in folder.glob("*/*"))
         print(f"{NIGHTS} nights of {CELLS} cells, {size / 1e6:.0f} MB")
-        if "--only-make" in sys.argv:
-            return
-        ours = measured([program("bench"), "history", str(folder)])
-        print(ours[:2])
+        found = json.loads(measured([program("bench"), "history", str(folder), "--format", "json"])[3])
+        steps = found["metrics"][0]["steps"]
+        # What it answers is what was made: a step in the cells of one backend, in its night but for a cell in ten at most, with its version.
+        right = next(step for step in steps if step["at"] == STEP["night"])
+        assert len(found["runs"]) == NIGHTS and len(found["metrics"][0]["cells"]) == CELLS
+        assert len(right["cells"]) >= 0.9 * CELLS / 4 and "runtime of mnn" in [change["what"] for change in right["changed"]], right
+        ours, theirs = [], []
+        for _ in range(2 if QUICK else 7):
+            ours.append(measured([program("bench"), "history", str(folder)]))
+            theirs.append(measured([sys.executable, __file__, "--read", str(folder)]))
+        near = sum(len(step["cells"]) for step in steps if 0 < abs(step["at"] - STEP["night"]) <= 2)
+        other = sum(len(step["cells"]) for step in steps if abs(step["at"] - STEP["night"]) > 2)
+        print(f"the step: {len(right['cells'])} of {CELLS // 4} cells in its night, {near} within 2 nights; steps that nobody made: {other} in {CELLS} cells")
+        show("bench history, s", [one[0] for one in ours], digits=2, target="< 3")
+        show("bench history, CPU s", [one[1] for one in ours], digits=2)
+        show("bench history, peak memory, MB", [one[2] for one in ours], digits=0, target="< 500")
+        show("time over reading the same with Python's csv", [a[0] / b[0] for a, b in zip(ours, theirs)], digits=3)
+        show("peak memory over the same", [a[2] / b[2] for a, b in zip(ours, theirs)], digits=3)
 
 
 if __name__ == "__main__":
-    main()
+    if "--read" in sys.argv:
+        read_in_python(Path(sys.argv[-1]))
+    else:
+        main()

@@ -67,14 +67,24 @@ impl Phone {
     /// What the simulated chip really did: seconds of `CLOCK_MONOTONIC`, then temperatures of CPU, NPU, skin and battery in C, the highest
     /// frequency of the prime core in MHz, and the step of throttling.
     pub fn truth(&self) -> Vec<[f64; 7]> {
+        self.known("truth.csv")
+            .into_iter()
+            .map(|f: [f64; 7]| [f[0], f[1] / 1e3, f[2] / 1e3, f[3] / 1e3, f[4] / 1e3, f[5] / 1e3, f[6]])
+            .collect()
+    }
+
+    /// What its power rails showed, after `board`: seconds of `CLOCK_MONOTONIC`, W of the whole board and of its processor.
+    pub fn rails(&self) -> Vec<[f64; 3]> {
+        self.known("rails.csv").into_iter().map(|f: [f64; 3]| [f[0], f[1] / 1e6, f[2] / 1e6]).collect()
+    }
+
+    /// The whole lines of a file beside the phone's folders: the last one may be on its way.
+    fn known<const N: usize>(&self, file: &str) -> Vec<[f64; N]> {
         let last: u32 = self.address.split([':', '.']).nth(3).and_then(|n| n.parse().ok()).expect("an address");
         let state = std::env::var_os("BENCH_PHONES").map_or_else(|| PathBuf::from("/var/tmp/bench-phones"), PathBuf::from);
-        let text = std::fs::read_to_string(state.join(((last - 2) / 4).to_string()).join("truth.csv")).expect("truth.csv");
-        let line = |l: &str| l.split(',').map(|f| f.parse::<f64>().ok()).collect::<Option<Vec<f64>>>();
-        // The last line may be on its way.
-        let whole = text.split_inclusive('\n').filter(|l| l.ends_with('\n')).filter_map(|l| line(l.trim_end()));
-        let scaled = |f: Vec<f64>| [f[0], f[1] / 1e3, f[2] / 1e3, f[3] / 1e3, f[4] / 1e3, f[5] / 1e3, f[6]];
-        whole.filter(|f| f.len() == 7).map(scaled).collect()
+        let text = std::fs::read_to_string(state.join(((last - 2) / 4).to_string()).join(file)).expect("what the phone knows");
+        let line = |l: &str| l.split(',').map(|f| f.parse::<f64>().ok()).collect::<Option<Vec<f64>>>()?.try_into().ok();
+        text.split_inclusive('\n').filter(|l| l.ends_with('\n')).filter_map(|l| line(l.trim_end())).collect()
     }
 
     fn answer(&mut self) -> String {

@@ -90,6 +90,7 @@ full() {
 free() { ! mountpoint -q "$data" || mount -o remount,size=50% "$data"; }
 
 : > "$dir/truth.csv"
+: > "$dir/rails.csv"
 soc_start
 boot
 echo "ready $address"
@@ -124,6 +125,9 @@ while :; do
         "temp "*) soc_temp ${command#temp } ;;
         # shellcheck disable=SC2086
         "throttle "*) soc_throttle ${command#throttle } ;;
+        # shellcheck disable=SC2086
+        board | "board "*) soc_board ${command#board} ;;
+        # shellcheck disable=SC2086
         "battery "*) soc_set_battery ${command#battery } ;;
         *) echo "unknown command $command"; continue ;;
     esac

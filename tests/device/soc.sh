@@ -24,7 +24,7 @@ declare -A HEAT WRITTEN ZONES MIN MAX
 CAPACITY=5000000 # uAh
 STEPS=(3302400 2956800 2611200 2265600 1920000)
 LIMIT=(cpu 95000 90000)
-soc_load=0 soc_npu=0 soc_cap=0 soc_charge=$((CAPACITY * 83 / 100)) soc_battery=Discharging soc_all= soc_all_npu= soc_us=
+soc_load=0 soc_npu=0 soc_cap=0 soc_charge=$((CAPACITY * 83 / 100)) soc_battery=Discharging soc_all= soc_all_npu= soc_us= soc_board=
 
 soc_start() {
     sys=$root/sys/
@@ -116,6 +116,7 @@ soc_show() {
     echo "$now,${HEAT[cpu]},${HEAT[nsp]},${HEAT[skin]},${HEAT[battery]},$((MAX[7] < STEPS[soc_cap] ? MAX[7] : STEPS[soc_cap])),$soc_cap" >> "$dir/truth.csv"
     put devices/system/cpu/bus_dcvs/DDR/cur_freq $((soc_load < 200 ? 547000 : soc_load < 800 ? 2092000 : 4224000))
     put class/kgsl/kgsl-3d0/temp ${HEAT[gpu]}
+    if [ "$soc_board" ]; then soc_rails; return; fi
     case $soc_battery in Discharging) current=$((-(350 + 3 * soc_load / 2) * 1000)) ;; Charging) current=2000000 ;; *) current=0 ;; esac
     put class/power_supply/battery/current_now $current
     put class/power_supply/battery/charge_counter $soc_charge
@@ -123,6 +124,32 @@ soc_show() {
     put class/power_supply/battery/status "$soc_battery"
     put class/power_supply/battery/voltage_now $((4120000 - 40 * soc_load))
     put class/power_supply/battery/temp $((HEAT[battery] / 100))
+}
+
+# soc_board [gone]: from now on it is a board without a battery, and an INA231 shows two rails: the whole board's, 1.5 W at rest and 3 W for each core,
+# and of it the processor's. `gone`: its inputs give nothing any more, as those of a driver that was taken away. rails.csv beside truth.csv has
+# what was shown from when on: seconds of CLOCK_MONOTONIC (to 10 ms), uW of the two rails.
+soc_board() {
+    soc_board=${1:-on}
+    rm -rf "${sys}class/power_supply"/*
+    mkdir -p "${sys}class/hwmon/hwmon0"
+    put class/hwmon/hwmon0/name ina231
+    put class/hwmon/hwmon0/power1_label system
+    put class/hwmon/hwmon0/power2_label processor
+    soc_show
+}
+
+soc_rails() {
+    local whole=$((1500000 + 3000 * soc_load)) now
+    if [ "$soc_board" = gone ]; then
+        : > "${sys}class/hwmon/hwmon0/power1_input"
+        : > "${sys}class/hwmon/hwmon0/power2_input"
+        return
+    fi
+    put class/hwmon/hwmon0/power1_input $whole
+    put class/hwmon/hwmon0/power2_input $((whole - 1200000))
+    read -r now _ < /proc/uptime
+    echo "$now,$whole,$((whole - 1200000))" >> "$dir/rails.csv"
 }
 
 # soc_temp [GROUP] C: a group, or everything, has this temperature now, and goes on from there.

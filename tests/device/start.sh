@@ -17,6 +17,7 @@
 #   temp [cpu|nsp|gpu|skin|battery] C   it, or everything, has C degrees and goes on from there (soc.sh)
 #   throttle GROUP ABOVE BELOW [ADDS CONSTANT]   above this temperature of the group it is slowed down step by step, below that one no more (soc.sh)
 #   battery PERCENT [Charging|Discharging|Full]
+#   board [gone]   it has no battery from now on, and power rails in hwmon; or these give nothing any more (soc.sh)
 # At the end of standard input the phone vanishes with all its processes: nothing is left behind when a test dies.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

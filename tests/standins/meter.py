@@ -4,7 +4,7 @@ It looks 50 times a second whether any process that works below FOLDER (the runn
 it says is `t_s,w` by a clock of its own: 0.4 % fast, with an offset of days. What it really saw, in seconds of CLOCK_MONOTONIC, goes to
 `truth.csv` in FOLDER's parent: the joules between two times are known without it and without bench.
 
-Modes: `ok`; `dies` (ends with exit status 3 at the first load after the pulses); `lags` (hands out blocks of 32 kB, the last one never); `slow` (a
+Modes: `ok`; `dies` (ends with exit status 3 at the first load after the pulses); `lags` (what it saw after the pulses is in a buffer that it never hands out); `slow` (a
 sample every 4 s); `steady` (5 W, whatever happens)."""
 
 import os
@@ -13,7 +13,7 @@ import sys
 import time
 
 mode = sys.argv[sys.argv.index("--mode") + 1] if "--mode" in sys.argv else "ok"
-out = open(sys.argv[sys.argv.index("--file") + 1], "a") if "--file" in sys.argv else sys.stdout
+out = open(sys.argv[sys.argv.index("--file") + 1], "a") if "--file" in sys.argv else open(1, "w", 1 << 20)
 folder = os.path.realpath(sys.argv[-1])
 truth = open(os.path.join(os.path.dirname(folder), "truth.csv"), "w")
 begun = time.monotonic()
@@ -47,11 +47,12 @@ def busy():
 
 def line(t, watts):
     out.write(f"{86400.0 * 3 + (t - begun) * 1.004:.4f},{watts:.3f}\n")
-    if mode != "lags":
+    if mode != "lags" or pulses < 3:
         out.flush()
 
 
 out.write("t_s,w\n")
+out.flush()
 pulses, was, quiet, last = 0, False, 0, 0.0
 while True:
     t = time.monotonic()

@@ -1,4 +1,4 @@
-"""runner.py [--pace MS] JOB: a stand-in for an inference engine that speaks the runner protocol, with no dependency.
+"""runner.py [--pace MS] [--slower FACTOR] [--drift FILE] JOB: a stand-in for an inference engine that speaks the runner protocol, with no dependency.
 
 The job's variant says what goes wrong; `ok` does everything right. Tokens are a formula of the prompt, and time stamps lie at fixed distances
 behind the real start, so that a test can compute every token and every metric by itself:
@@ -10,10 +10,14 @@ It idles as the job's `idle_ms` asks; the variant `restless` does not know that 
 2.5 s), `late-clock` (from 2.5 s on another clock) and `deaf` (no soak).
 
 An event is written once its moment has passed, so that all of them lie within the life of the process.
---pace sleeps that many milliseconds a query, so that there is time for an interruption; it changes nothing in the output."""
+--state FILE is where the variant `drifting` counts its launches.
+--pace sleeps that many milliseconds a query, so that there is time for an interruption; it changes nothing in the output.
+--slower makes first token and gaps that much longer. --drift counts the launches in a file: each is 1 % slower than the one before, with a
+noise of 1 %, the same in every run of the same launches; runners that share the file share the device."""
 
 import json
 import os
+import random
 import signal
 import sys
 import time
@@ -21,9 +25,22 @@ import time
 US = 1_000
 FIRST, GAP, LOAD, PAUSE = 5000 * US, 1000 * US, 700 * US, 500 * US
 
+
+def option(name):
+    return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else None
+
+
+factor = float(option("--slower") or 1)
+if counter := option("--drift"):
+    with open(counter, "a") as file:
+        count = file.tell()
+        file.write(".")
+    factor *= 1.01**count * random.Random(count).lognormvariate(0, 0.01)
+FIRST, GAP = round(FIRST * factor), round(GAP * factor)
+
 job = json.load(open(sys.argv[-1]))
 variant = job.get("options", {}).get("variant", "ok")
-pace = float(sys.argv[sys.argv.index("--pace") + 1]) / 1e3 if "--pace" in sys.argv else 0.0
+pace = float(option("--pace") or 0) / 1e3
 path = os.environ["BENCH_EVENTS"]
 out = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 now = time.monotonic_ns()
@@ -95,6 +112,12 @@ if variant == "strict" and "idle_ms" in job:
     line("error", now, kind="usage", message="job.json: unknown field `idle_ms`, expected one of `v`, `model`")
     sys.exit(1)
 
+if variant == "drifting":
+    # Each launch is 4 % slower than the first was; the file of --state counts them.
+    count = sys.argv[sys.argv.index("--state") + 1]
+    before = int(open(count).read()) if os.path.exists(count) else 0
+    open(count, "w").write(str(before + 1))
+    GAP += GAP * 4 * before // 100
 version = "1.2.3"
 line("note", now, key="runtime_version", value=version)
 line("load_begin", now)
@@ -139,6 +162,10 @@ for q in asked():
     start = t
     # From the third query on as if half of the prompt were in the KV cache.
     first = FIRST // 2 if variant == "prefix-reused" and number > 1 else FIRST
+    if variant == "warming":
+        first += max(0, 3 - number) * FIRST
+    if variant == "never-warm":
+        first += max(0, 20 - number) * FIRST
     line("prompt", t, query=number, tokens=len(prompt) - (variant == "short-prompt"))
     for i in range(count):
         t = start + first + i * GAP

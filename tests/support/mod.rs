@@ -131,20 +131,33 @@ pub struct Scenario {
     pub seed: u32,
     /// What stands in `[device]`.
     pub device: String,
+    /// Bytes of a file that is the model; none when 0.
+    pub model_bytes: usize,
 }
 impl Default for Scenario {
     fn default() -> Self {
         let command = vec!["python3".to_owned(), runner().display().to_string()];
-        Self { name: "faults", command, variants: vec!["ok"], launches: 1, timeout: "60s", seed: 1, device: "local = true".to_owned() }
+        Self {
+            name: "faults",
+            command,
+            variants: vec!["ok"],
+            launches: 1,
+            timeout: "60s",
+            seed: 1,
+            device: "local = true".to_owned(),
+            model_bytes: 0,
+        }
     }
 }
 impl Scenario {
     /// Writes the scenario and its geometry into a folder.
     pub fn write(&self, dir: &Path) -> PathBuf {
-        let Self { name, command, variants, launches, timeout, seed, device } = self;
+        let Self { name, command, variants, launches, timeout, seed, device, model_bytes } = self;
+        // Files of a model that bench makes would need Python.
+        let own = if *model_bytes == 0 { "seed = 1\n" } else { "" };
         let geometry = format!(
             "name = \"tiny\"\nlayers = 1\nhidden = 8\nheads = 1\nkv-heads = 1\nhead-dim = 8\nffn = 8\nvocab = {VOCAB}\nrope-theta = 10000.0\n\
-             norm-eps = 1e-5\ntied-embeddings = false\nexperts = 0\nlm-head-bits = 8\nembedding-bits = 16\nseed = 1\nbos = 0\neos = 1\npad = 2\n"
+             norm-eps = 1e-5\ntied-embeddings = false\nexperts = 0\nlm-head-bits = 8\nembedding-bits = 16\n{own}bos = 0\neos = 1\npad = 2\n"
         );
         fs::write(dir.join("tiny.toml"), geometry).expect("write");
         let text = format!(
@@ -154,6 +167,11 @@ impl Scenario {
              [measure]\nqueries = 2\nwarmup = {{ min = 1, max = 1 }}\nrepetitions = {{ min = {launches}, max = {launches} }}\n\
              timeout = \"{timeout}\"\nseed = {seed}\n[verify]\nreference = \"none\"\n"
         );
+        let mut text = text;
+        if *model_bytes > 0 {
+            fs::write(dir.join("weights.bin"), vec![7; *model_bytes]).expect("write");
+            text.push_str("[[artifact]]\nmodel = \"tiny\"\nquant = \"fp32\"\nbackend = \"standin\"\nfiles = [\"weights.bin\"]\n");
+        }
         let path = dir.join(format!("{name}.toml"));
         fs::write(&path, text).expect("write");
         path
@@ -235,4 +253,12 @@ pub fn unshare(flags: &str) -> Option<Vec<String>> {
         let works = Command::new("unshare").args(&options).arg("true").stderr(Stdio::null()).status().is_ok_and(|s| s.success());
         works.then(|| ["unshare".to_owned()].into_iter().chain(options).collect())
     })
+}
+
+/// The browser.
+pub fn chromium() -> &'static str {
+    ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"]
+        .into_iter()
+        .find(|p| fs::exists(p).unwrap_or(false))
+        .expect("no Chromium: run `apt-get install chromium` (tests/run.sh does)")
 }

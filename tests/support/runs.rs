@@ -121,9 +121,15 @@ impl Run {
         for cell in &self.cells {
             cells.push(self.cell_row(cell));
             for launch in 0..cell.launches() {
-                launches.push(self.row(cell, launch, |metric| !OF_QUERIES.contains(&metric)));
-                let mut sample = self.row(cell, launch, |metric| OF_QUERIES.contains(&metric));
-                sample.extend([("query".to_owned(), "1".to_owned()), ("query_kind".to_owned(), "warm_query".to_owned())]);
+                let number = launch.to_string();
+                launches.push(self.row(cell, launch, &[("block", &number)], |metric| !OF_QUERIES.contains(&metric)));
+                let mut own = vec![("query", "1"), ("query_kind", "warm_query")];
+                own.extend(
+                    ["device_class", "backend", "model", "quant"]
+                        .into_iter()
+                        .filter_map(|name| Some((name, cell.fields.get(name)?.as_str()))),
+                );
+                let sample = self.row(cell, launch, &own, |metric| OF_QUERIES.contains(&metric));
                 samples.push(sample);
             }
         }
@@ -160,16 +166,13 @@ impl Run {
         row
     }
 
-    fn row(&self, cell: &Cell, launch: usize, has: impl Fn(&str) -> bool) -> Row {
+    fn row(&self, cell: &Cell, launch: usize, own: &[(&str, &str)], has: impl Fn(&str) -> bool) -> Row {
         let number = launch.to_string();
-        let mut row: Row = ["device", "device_class", "cell", "backend", "model", "quant", "status"]
-            .into_iter()
-            .filter_map(|name| Some((name.to_owned(), cell.fields.get(name)?.clone())))
-            .collect();
-        for (name, value) in
-            [("format_version", "1"), ("run", &self.id), ("pass", "measure"), ("segment", "0"), ("launch", &number), ("block", &number)]
-        {
-            row.insert(name.to_owned(), value.to_owned());
+        let mut row: Row =
+            ["device", "cell", "status"].into_iter().filter_map(|name| Some((name.to_owned(), cell.fields.get(name)?.clone()))).collect();
+        let keys = [("format_version", "1"), ("run", self.id.as_str()), ("pass", "measure"), ("segment", "0"), ("launch", &number)];
+        for (name, value) in keys.iter().chain(own) {
+            row.insert((*name).to_owned(), (*value).to_owned());
         }
         for (metric, values) in cell.metrics.iter().filter(|(metric, _)| has(metric)) {
             row.extend(values.get(launch).map(|value| ((*metric).to_owned(), value.to_string())));
@@ -184,6 +187,11 @@ pub fn csv(rows: &[Row]) -> String {
     names.sort();
     names.dedup();
     let quoted = |text: &str| if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() };
+    // A table without rows has its header all the same.
+    let empty = ["device", "cell", "pass", "status", "query_kind", "launch"].map(str::to_owned);
+    if rows.is_empty() {
+        names.extend(&empty);
+    }
     let mut text = names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(",") + "\n";
     for row in rows {
         let values = names.iter().map(|name| row.get(*name).map_or_else(String::new, |value| quoted(value)));

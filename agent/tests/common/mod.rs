@@ -43,6 +43,7 @@ impl Run {
             compact_ms: 0,
             window_ms: 0,
             trip: Vec::new(),
+            load: None,
         };
         Self { dir, spec }
     }

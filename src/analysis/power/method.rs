@@ -115,7 +115,10 @@ fn measured(
     let has_battery = telemetry.batteries.values().any(super::Supply::has_power);
     let method = match asked.method {
         Method::Auto if meter.is_some() => Method::Meter,
-        Method::Auto if has_battery || telemetry.rails.is_empty() => Method::Battery,
+        Method::Auto if has_battery => Method::Battery,
+        Method::Auto if telemetry.rails.is_empty() => {
+            return Err(Refusal::Missing("no battery gives a current, and no rail of a board (hwmon) its power".to_owned()));
+        }
         Method::Auto => Method::Hwmon,
         named => named,
     };

@@ -27,7 +27,7 @@ use crate::{
     },
     registry,
     runtimes::{self, Cache, agent_for, build, python::Environment, qairt::Sdk},
-    scenario::{ArtifactSource, Plan, PlannedCell, Scenario, bits, parameters},
+    scenario::{ArtifactSource, Parameters, Plan, PlannedCell, Roots, Scenario, bits},
 };
 
 /// Where a run can happen: a device that is there, or what a scenario says of one that is not.
@@ -113,18 +113,20 @@ pub struct Installation {
 
 /// What is wanted of backends.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted {
+pub struct Wanted<'a> {
     /// A scenario names them: then the lines to build one are worth their length.
     pub by_name: bool,
     /// A performance profile is asked for.
     pub profile: bool,
+    /// Folders of runtimes that the scenario names.
+    pub roots: &'a Roots,
 }
 
 /// Every backend on a target.
 pub fn backends(cache: &Cache, target: &Target, backends: &[&dyn Backend], asked: Wanted) -> BTreeMap<String, Installation> {
     let one = |backend: &&dyn Backend| {
         let needs = backend.needs(&target.facts);
-        let installed = runtimes::find(cache, &target.facts, needs.clone());
+        let installed = runtimes::find_in(asked.roots, cache, &target.facts, needs.clone());
         let missing = needs.iter().filter(|need| installed.get(need).is_none()).map(file_of).collect();
         let id = backend.id().to_owned();
         let engine = Engine {
@@ -231,7 +233,7 @@ fn models(plan: &Plan, artifacts: &Artifacts<'_>) -> Vec<Model> {
         let spec = &planned.cell.model;
         let model = models.entry(&spec.name).or_insert_with(|| Model {
             name: spec.name.clone(),
-            parameters: spec.geometry.as_ref().and_then(parameters),
+            parameters: spec.geometry.as_ref().and_then(|g| Parameters::of(g).ok()).map(|p| p.total()),
             geometry: spec.geometry.clone(),
             context: spec.context,
             ..Model::default()

@@ -3,7 +3,10 @@
 use serde::Serialize;
 
 use super::CompareError;
-use crate::gate::run::{Cell, Key, Run};
+use crate::gate::{
+    ab::Partners,
+    run::{Cell, Key, Run},
+};
 
 /// A cell that only one of the two runs has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -44,14 +47,19 @@ pub struct Pairs<'a> {
     pub note: Option<String>,
 }
 
-/// Pairs cells of one name on one device. Two runs of one device each are paired even if those are two devices, which is said.
-pub fn pair<'a>(a: &'a Run, b: &'a Run) -> Pairs<'a> {
+/// Pairs cells of one name on one device, or the partners of an A/B run. Two runs of one device each are paired even if those are two devices,
+/// which is said.
+pub fn pair<'a>(a: &'a Run, b: &'a Run, partners: Option<Partners>) -> Pairs<'a> {
     let other = match (only_device(a), only_device(b)) {
         (Some(one), Some(other)) if one != other => Some((one, other)),
         _ => None,
     };
-    let in_b = |key: &Key| other.map_or_else(|| key.clone(), |(_, device)| Key { device: device.to_owned(), cell: key.cell.clone() });
-    let in_a = |key: &Key| other.map_or_else(|| key.clone(), |(device, _)| Key { device: device.to_owned(), cell: key.cell.clone() });
+    let named = |key: &Key, device: Option<&str>, partner: Option<&str>| Key {
+        device: device.unwrap_or(&key.device).to_owned(),
+        cell: partner.unwrap_or(&key.cell).to_owned(),
+    };
+    let in_b = |key: &Key| named(key, other.map(|(_, device)| device), partners.and_then(|p| p.in_b(&key.cell)));
+    let in_a = |key: &Key| named(key, other.map(|(device, _)| device), partners.and_then(|p| p.in_a(&key.cell)));
     let both: Vec<Pair> = a.cells.iter().filter_map(|(key, cell)| Some(Pair { key, a: cell, b: b.cells.get(&in_b(key))? })).collect();
     let lone = |key: &Key, only_in| Lone { key: key.clone(), only_in };
     let of_a = a.cells.keys().filter(|key| !b.cells.contains_key(&in_b(key))).map(|key| lone(key, "A"));
@@ -91,19 +99,21 @@ fn around(cell: &Cell) -> bool {
     matches!(cell.field("failure_kind"), "usage" | "infra" | "device" | "thermal")
 }
 
-/// Two folders that are one run, or say that they are.
+/// Two folders that are one run are an error; what else is odd about them as a pair is said.
 pub fn of_one_run(a: &Run, b: &Run) -> Result<Vec<String>, CompareError> {
     let same_folder = a.folder.canonicalize().ok().is_some_and(|path| Some(path) == b.folder.canonicalize().ok());
-    let copied = || {
-        let launches = |run: &Run| run.cells.values().map(|cell| cell.metrics.clone()).collect::<Vec<_>>();
-        a.id == b.id && a.started_utc == b.started_utc && launches(a) == launches(b)
-    };
-    if same_folder || copied() {
-        return Err(CompareError::Same(a.id.clone()));
+    let same_id = name(a) == name(b);
+    let launches = |run: &Run| run.cells.values().map(|cell| cell.metrics.clone()).collect::<Vec<_>>();
+    if same_folder || (same_id && launches(a) == launches(b)) {
+        return Err(CompareError::Same(name(a).to_owned()));
     }
-    let id =
-        (a.id == b.id).then(|| format!("both runs have the id {}, and different figures: one of them is not what its name says", a.id));
+    let id = same_id.then(|| format!("both runs have the id {}, and different figures: one of them is not what it says it is", name(a)));
     let order = (!a.started_utc.is_empty() && !b.started_utc.is_empty() && b.started_utc < a.started_utc)
         .then(|| "B began before A: improved and regressed are from A to B all the same".to_owned());
     Ok(id.into_iter().chain(order).collect())
+}
+
+/// The id as the manifest has it: a folder can be renamed.
+fn name(run: &Run) -> &str {
+    run.manifest["run"].as_str().unwrap_or(&run.id)
 }

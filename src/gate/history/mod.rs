@@ -1,9 +1,13 @@
 //! The history of many runs: the trend of each cell, its steps dated to a run, and what changed with it.
 
+mod attribute;
 mod scan;
 mod series;
 mod table;
+mod trend;
 
-pub use scan::{LeftOut, Run, Scan, ScanError, scan};
+pub use attribute::changes;
+pub use scan::{LeftOut, Run, Scan, ScanError, look, scan};
 pub use series::{Key, Point, Series, Wanted, collect};
 pub use table::{Figure, Gap};
+pub use trend::{NoFigure, Step, StepNight, Trend, between, near, old, step_nights, trend};

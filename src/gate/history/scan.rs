@@ -68,7 +68,7 @@ impl LeftOut {
 }
 
 /// What a folder holds.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Scan {
     /// Runs, the oldest first.
     pub runs: Vec<Run>,
@@ -144,7 +144,8 @@ fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> 
     deserializer.deserialize_map(Count)
 }
 
-fn look(path: &Path) -> Result<Run, String> {
+/// One folder. The error says why it does not count.
+pub fn look(path: &Path) -> Result<Run, String> {
     // Follows links: a lab may keep its runs elsewhere. A loop of links is an error here.
     if !fs::metadata(path).map_err(|e| format!("can't be read: {e}"))?.is_dir() {
         return Err("is a file".to_owned());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     scan::{LeftOut, Run, Scan},
-    table::{self, Figure},
+    table::{self, Figure, Found},
 };
 use crate::results::schema::{CELLS, Metric};
 
@@ -41,69 +41,85 @@ pub struct Series {
     pub points: Vec<Point>,
 }
 
-impl Series {
-    /// The points that have a value: run, and value.
-    pub fn values(&self) -> impl DoubleEndedIterator<Item = (usize, f64)> + '_ {
-        self.points.iter().filter_map(|point| match point.figure {
-            Figure::Value { at, .. } => Some((point.run, at)),
-            Figure::None(_) => None,
-        })
-    }
-}
-
 /// What is looked at.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
-    /// The metric.
-    pub metric: &'static Metric,
+    /// The metrics.
+    pub metrics: &'a [&'static Metric],
     /// Part of the ids of cells; empty takes all.
     pub cell: &'a str,
+    /// The only device.
+    pub device: Option<&'a str>,
+    /// The only scenario.
+    pub scenario: Option<&'a str>,
     /// The last so many runs of each scenario and device.
     pub nights: Option<usize>,
 }
 
-/// Reads the figures of all runs. A run whose table can't be read is moved to those left out; what is odd about others is told in words.
-pub fn collect(scan: &mut Scan, wanted: Wanted<'_>) -> (Vec<Series>, Vec<String>) {
+/// Reads the figures of all runs: the lines of each metric, as they were asked for, and what is odd in words. The runs that are not wanted
+/// are taken out of the scan; a run whose table can't be read is moved to those left out.
+pub fn collect(scan: &mut Scan, wanted: Wanted<'_>) -> (Vec<Vec<Series>>, Vec<String>) {
+    let is = |name: &str, only: Option<&str>| only.is_none_or(|only| only == name);
+    scan.runs.retain(|run| is(&run.device, wanted.device) && is(&run.scenario, wanted.scenario));
     if let Some(nights) = wanted.nights {
         last(&mut scan.runs, nights);
     }
-    let (mut lines, mut remarks): (BTreeMap<Key, Vec<Point>>, Vec<String>) = Default::default();
-    let (mut kept, mut without): (Vec<Run>, usize) = Default::default();
+    let mut lines: Vec<BTreeMap<Key, Vec<Point>>> = vec![BTreeMap::new(); wanted.metrics.len()];
+    let (mut kept, mut remarks): (Vec<Run>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut without = vec![(0, 0); wanted.metrics.len()];
     for run in scan.runs.drain(..) {
-        let found = match table::read(&run.folder, wanted.metric) {
+        let found = match table::read(&run.folder, wanted.metrics) {
             Ok(found) => found,
             Err(why) => {
                 scan.left_out.push(LeftOut::new(&run.folder, why));
                 continue;
             }
         };
-        without += usize::from(found.without_metric);
-        if found.unreadable > 0 {
-            remarks.push(format!("{}: {} figures in {} are not numbers and count as absent", run.id, found.unreadable, CELLS.file));
+        for (place, counts) in without.iter_mut().enumerate() {
+            let median = |row: &table::Row| matches!(row.metrics[place].figure, Figure::Value { median: true, .. });
+            counts.0 += usize::from(found.without.contains(&place));
+            counts.1 += usize::from(found.rows.iter().any(median));
         }
-        if found.rows.len() < run.cells {
-            let (rows, cells) = (found.rows.len(), run.cells);
-            remarks.push(format!("{}: {} has {rows} rows for {cells} cells: the others count as not run", run.id, CELLS.file));
-        }
+        remarks.extend(odd(&run, &found));
         for row in found.rows.into_iter().filter(|row| row.cell.contains(wanted.cell)) {
-            let table::Row { device, class, cell, method, figure } = row;
-            let point = Point { run: kept.len(), figure };
-            let line = lines.entry(Key { scenario: run.scenario.clone(), device, class, cell, method }).or_default();
-            match line.last_mut().filter(|last| last.run == point.run) {
-                Some(last) => {
-                    remarks.push(format!("{}: a cell has two rows: the last counts", run.id));
-                    *last = point;
-                }
-                None => line.push(point),
+            for (lines, had) in lines.iter_mut().zip(row.metrics) {
+                let (scenario, device) = (run.scenario.clone(), row.device.clone());
+                let key = Key { scenario, device, class: row.class.clone(), cell: row.cell.clone(), method: had.method };
+                let (line, point) = (lines.entry(key).or_default(), Point { run: kept.len(), figure: had.figure });
+                // Of two rows of one cell the last counts, as for comparisons.
+                line.pop_if(|last| last.run == point.run);
+                line.push(point);
             }
         }
         kept.push(run);
     }
-    if without > 0 {
-        remarks.push(format!("{without} of {} runs have no column {}: nothing of theirs counts", kept.len(), wanted.metric.name));
+    for (Metric { name, .. }, (without, medians)) in wanted.metrics.iter().zip(without) {
+        if without > 0 {
+            remarks.push(format!("{without} of {} runs have no column {name}: they count as without a figure", kept.len()));
+        }
+        if medians > 0 {
+            remarks.push(format!(
+                "{medians} of {} runs have no {name}_centre (an older bench): the medians of their cells stand for it",
+                kept.len()
+            ));
+        }
     }
+    scan.left_out.sort_by(|a, b| a.name.cmp(&b.name));
     scan.runs = kept;
-    (lines.into_iter().map(|(key, points)| Series { key, points }).collect(), remarks)
+    let series = |lines: BTreeMap<Key, Vec<Point>>| lines.into_iter().map(|(key, points)| Series { key, points }).collect();
+    (lines.into_iter().map(series).collect(), remarks)
+}
+
+fn odd(run: &Run, found: &Found) -> Vec<String> {
+    let mut words = Vec::new();
+    if found.unreadable > 0 {
+        words.push(format!("{}: {} figures in {} are not numbers and count as absent", run.id, found.unreadable, CELLS.file));
+    }
+    if found.rows.len() < run.cells {
+        let (rows, cells) = (found.rows.len(), run.cells);
+        words.push(format!("{}: {} has {rows} rows for {cells} cells: the others count as not in it", run.id, CELLS.file));
+    }
+    words
 }
 
 /// Keeps the last runs of each scenario and device.

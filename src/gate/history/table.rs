@@ -1,11 +1,12 @@
-//! One metric of a run's `cells.csv`, streamed: a hundred megabytes of tables pass through here for each question.
+//! Metrics of a run's `cells.csv`, streamed: a hundred megabytes of tables pass through here for each question.
 //!
 //! Not by polars, which reads these tables elsewhere: unoptimised, as README's build has it, it takes ten times as long as the csv crate
 //! with optimisation, which costs no build time (tests/bench/README.md). Nor is a Parquet file beside each table worth its upkeep at that speed.
 
-use std::{path::Path, str};
+use std::{collections::BTreeSet, path::Path, str};
 
 use crate::results::{
+    folder::id_of,
     read::visible,
     schema::{CELLS, FORMAT_VERSION, Metric},
 };
@@ -45,6 +46,15 @@ pub enum Gap {
     Unverified,
 }
 
+/// A metric of a row.
+#[derive(Debug)]
+pub struct Had {
+    /// How it was had, where there are several ways: figures of different methods are never compared. Empty = measured plainly.
+    pub method: String,
+    /// Its figure.
+    pub figure: Figure,
+}
+
 /// A row.
 #[derive(Debug)]
 pub struct Row {
@@ -54,10 +64,8 @@ pub struct Row {
     pub class: String,
     /// Id of the cell.
     pub cell: String,
-    /// How the metric was had, where there are several ways: figures of different methods are never compared. Empty = measured plainly.
-    pub method: String,
-    /// Its figure.
-    pub figure: Figure,
+    /// The metrics, as they were asked for.
+    pub metrics: Vec<Had>,
 }
 
 /// The rows of a run's table and what is odd about it.
@@ -67,8 +75,8 @@ pub struct Found {
     pub rows: Vec<Row>,
     /// Numbers that are none.
     pub unreadable: usize,
-    /// The table has no column for the metric.
-    pub without_metric: bool,
+    /// Metrics, by their places, for which the table has no column.
+    pub without: BTreeSet<usize>,
 }
 
 /// The columns that say how a metric was had.
@@ -86,50 +94,79 @@ fn method_columns(metric: &str) -> &'static [&'static str] {
     }
 }
 
-/// Reads the table of a run folder. The error says what is wrong with it.
-pub fn read(folder: &Path, metric: &Metric) -> Result<Found, String> {
-    let bytes = regular(&folder.join(CELLS.file)).map_err(|e| format!("{} can't be read: {e}", CELLS.file))?;
+/// Reads metrics from the table of a run folder. The error says what is wrong with it.
+pub fn read(folder: &Path, metrics: &[&Metric]) -> Result<Found, String> {
+    let of_metric = |metric: &&Metric| {
+        let methods = method_columns(metric.name).iter().map(|name| (*name).to_owned());
+        ["_centre", "", "_mad", "_n"].map(|end| format!("{}{end}", metric.name)).into_iter().chain(methods).collect::<Vec<_>>()
+    };
+    let columns: Vec<Vec<String>> = metrics.iter().map(of_metric).collect();
+    let mut names = vec!["cell", "status", "format_version", "device", "device_class", "failure_kind"];
+    names.extend(columns.iter().flatten().map(String::as_str));
+    let mut found = Found::default();
+    each(&folder.join(CELLS.file), &names, |values| {
+        let &[cell, status, version, device, class, kind, ref rest @ ..] = values else { return Ok(()) };
+        let (Some(cell), Some(status)) = (cell, status) else { return Err("it has no columns `cell` and `status`".to_owned()) };
+        if let Some(newer) = version.and_then(number).filter(|version| *version > f64::from(FORMAT_VERSION)) {
+            return Err(format!("its format {newer} is newer than this bench knows ({FORMAT_VERSION}): update bench"));
+        }
+        let gap = match (status, kind) {
+            (b"ok", _) => Gap::Absent,
+            (b"skipped", _) => Gap::Skipped,
+            (b"unverified", _) => Gap::Unverified,
+            (_, Some(b"infra" | b"device" | b"thermal")) => Gap::Infra,
+            _ => Gap::Failed,
+        };
+        let mut rest = rest.iter().copied();
+        let mut metrics = Vec::with_capacity(columns.len());
+        for (place, columns) in columns.iter().enumerate() {
+            let mut next = || rest.next().flatten();
+            let (centre, median, mad, n) = (next(), next(), next(), next());
+            let method: Vec<String> = columns[4..].iter().map(|_| text(next())).filter(|word| !word.is_empty()).collect();
+            if median.is_none() {
+                found.without.insert(place);
+            }
+            let mut number = |text: Option<&[u8]>| {
+                let value = text.and_then(number);
+                found.unreadable += usize::from(value.is_none() && text.is_some_and(|text| !text.is_empty()));
+                value
+            };
+            let (centre, median, mad, n) = (number(centre), number(median), number(mad), number(n));
+            // A location of logs needs values above 0, and so do ratios.
+            let figure = match centre.or(median).filter(|at| *at > 0.0 && gap == Gap::Absent) {
+                Some(at) => Figure::Value { at, mad, n: n.map_or(0, |n| n as u32), median: centre.is_none() },
+                None => Figure::None(gap),
+            };
+            metrics.push(Had { method: method.join(", "), figure });
+        }
+        found.rows.push(Row { device: text(device), class: text(class), cell: text(Some(cell)), metrics });
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Gives the values of the named columns, row by row; a column that the table lacks is `None`.
+pub(super) fn each(path: &Path, names: &[&str], mut row: impl FnMut(&[Option<&[u8]>]) -> Result<(), String>) -> Result<(), String> {
+    let file = id_of(path);
+    let bytes = regular(path).map_err(|e| format!("{file} can't be read: {e}"))?;
     if bytes.last() != Some(&b'\n') {
-        return Err(format!("{} is cut off: `bench report` makes it anew if the journal is there", CELLS.file));
+        return Err(format!("{file} is cut off: without it `bench report` makes it anew from the journal"));
     }
-    let wrong = |e: csv::Error| format!("{} can't be read as a table: {e}", CELLS.file);
+    let wrong = |e: csv::Error| format!("{file} can't be read as a table: {e}");
     let mut reader = csv::Reader::from_reader(bytes.as_slice());
     let header = reader.byte_headers().map_err(wrong)?.clone();
-    let place = |name: &str| header.iter().position(|column| column == name.as_bytes());
-    let needed = |name: &str| place(name).ok_or_else(|| format!("{} has no column `{name}`", CELLS.file));
-    let (cell, status) = (needed("cell")?, needed("status")?);
-    let [version, device, class, kind] = ["format_version", "device", "device_class", "failure_kind"].map(place);
-    let [centre, median, mad, n] = ["_centre", "", "_mad", "_n"].map(|end| place(&format!("{}{end}", metric.name)));
-    let methods: Vec<usize> = method_columns(metric.name).iter().filter_map(|name| place(name)).collect();
-
-    let mut found = Found { without_metric: median.is_none(), ..Found::default() };
+    let places: Vec<Option<usize>> = names.iter().map(|name| header.iter().position(|column| column == name.as_bytes())).collect();
     let mut record = csv::ByteRecord::new();
     while reader.read_byte_record(&mut record).map_err(wrong)? {
-        let raw = |column: Option<usize>| column.and_then(|column| record.get(column)).unwrap_or_default();
-        let text = |column: Option<usize>| visible(&String::from_utf8_lossy(raw(column)));
-        if let Some(newer) = number(raw(version)).filter(|version| *version > f64::from(FORMAT_VERSION)) {
-            return Err(format!("{}: format {newer} is newer than this bench knows ({FORMAT_VERSION}): update bench", CELLS.file));
-        }
-        let mut figure = |column: Option<usize>| {
-            let value = number(raw(column));
-            found.unreadable += usize::from(value.is_none() && !raw(column).is_empty());
-            value
-        };
-        let (location, fallback, mad, n) = (figure(centre), figure(median), figure(mad), figure(n));
-        // A location of logs needs values above 0, and so do ratios.
-        let at = location.or(fallback).filter(|at| *at > 0.0);
-        let figure = match (raw(Some(status)), raw(kind), at) {
-            (b"ok", _, Some(at)) => Figure::Value { at, mad, n: n.map_or(0, |n| n as u32), median: location.is_none() },
-            (b"ok", ..) => Figure::None(Gap::Absent),
-            (b"skipped", ..) => Figure::None(Gap::Skipped),
-            (b"unverified", ..) => Figure::None(Gap::Unverified),
-            (_, b"infra" | b"device" | b"thermal", _) => Figure::None(Gap::Infra),
-            _ => Figure::None(Gap::Failed),
-        };
-        let method = methods.iter().map(|column| text(Some(*column))).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ");
-        found.rows.push(Row { device: text(device), class: text(class), cell: text(Some(cell)), method, figure });
+        let values: Vec<Option<&[u8]>> = places.iter().map(|place| place.and_then(|place| record.get(place))).collect();
+        row(&values).map_err(|why| format!("{file} can't be used: {why}"))?;
     }
-    Ok(found)
+    Ok(())
+}
+
+/// A value as it may be shown.
+pub(super) fn text(value: Option<&[u8]>) -> String {
+    visible(&String::from_utf8_lossy(value.unwrap_or_default()))
 }
 
 fn number(text: &[u8]) -> Option<f64> {

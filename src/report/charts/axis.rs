@@ -43,6 +43,17 @@ impl Axis {
         axis
     }
 
+    /// Linear on both sides of zero, which is in it, in about `count` steps.
+    pub fn signed(least: f64, most: f64, count: usize, title: &str) -> Self {
+        let (least, most) = (least.min(0.0), most.max(0.0));
+        let span = if most > least { most - least } else { 1.0 };
+        let step = round_step(span / count as f64);
+        let (first, last) = ((least / step).floor() as i64, (most / step).ceil() as i64);
+        let last = if first == last { last + 1 } else { last };
+        let ticks: Vec<f64> = (first..=last).map(|i| i as f64 * step).collect();
+        Self { lo: first as f64 * step, hi: last as f64 * step, log: false, ticks, title: title.to_owned() }
+    }
+
     /// From zero, with a tick at each of the values, which are few and wanted: prompt lengths.
     pub fn from_zero_at(values: &[f64], title: &str) -> Self {
         let most = values.iter().copied().fold(1.0, f64::max);
@@ -128,6 +139,13 @@ mod tests {
         );
         assert_eq!(Axis::around(0.1, 3.0, 5, "gap, ms").title, "gap, ms");
         assert_eq!(labels(&Axis::from_zero_at(&[32.0, 96.0], "prompt")), ["0", "32", "96"]);
+    }
+
+    #[test]
+    fn signed_axes_hold_zero() {
+        assert_eq!(labels(&Axis::signed(-3.1, 12.0, 8, "%")), ["-4", "-2", "0", "2", "4", "6", "8", "10", "12"]);
+        assert_eq!(labels(&Axis::signed(2.0, 9.0, 5, "%")), ["0", "2", "4", "6", "8", "10"]);
+        assert_eq!(Axis::signed(0.0, 0.0, 5, "%").range(), 0.0..0.2);
     }
 
     #[test]

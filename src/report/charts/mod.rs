@@ -5,9 +5,11 @@ mod bars;
 mod canvas;
 mod curves;
 mod palette;
+mod ratios;
 mod strips;
 
 pub use bars::{Bar, bars};
 pub use curves::{Curve, Plot, curves};
-pub use palette::{PALETTE, PARTS, PHASES, Swatch, line_svg, phase_svg, swatch_svg};
+pub use palette::{PALETTE, PARTS, PHASES, Swatch, VERDICTS, line_svg, phase_svg, swatch_svg};
+pub use ratios::{Point, ratios};
 pub use strips::{Line, Span, Strip, strips};

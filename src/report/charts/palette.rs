@@ -44,6 +44,14 @@ pub const PHASES: &[(&str, Swatch)] = &[
     ("decode", swatch("#E2F1E8", "#1D3529")),
 ];
 
+/// What a comparison says, which is always written beside it.
+pub const VERDICTS: &[(&str, Swatch)] = &[
+    ("improved", swatch("#2E7D4F", "#6CCB95")),
+    ("unchanged", swatch("#1F5F8B", "#6FB7E0")),
+    ("undecided", swatch("#5F6B7A", "#AEB9C6")),
+    ("regressed", swatch("#B3470C", "#F5A06A")),
+];
+
 /// A swatch of a phase, for a legend.
 pub fn phase_svg(phase: usize) -> String {
     let fill = PHASES[phase % PHASES.len()].1.light;

@@ -39,7 +39,13 @@ pub const METRICS: &[Metric] = &[
         "load_ms",
         false,
         false,
-        "from the begin to the end of loading, as the runner saw it; the first launch of each segment is not in it: see first_launch_load_ms",
+        "from the begin to the end of loading, as the runner saw it, with the model's files in the page cache, wholly or in part, or without anybody knowing (load_state); the first launch of each segment is not in it, since it pays for power-up and set-up of graphs: see first_launch_load_ms",
+    ),
+    m(
+        "load_cold_ms",
+        false,
+        false,
+        "the same with under 2 % of the model's files in the page cache (rule R8): a cold page cache. A cold NPU, in the first session after a boot or a restart of its subsystem, is another condition: see boot_session in launches.csv",
     ),
     m(
         "peak_mem_mb",

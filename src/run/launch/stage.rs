@@ -14,7 +14,7 @@ use crate::{
 /// What a tool was told is kept beside what it answered, up to this many bytes: larger inputs are filler made by the adapter.
 const KEPT_INPUT: usize = 1 << 20;
 
-/// Puts everything that the launch needs into its work folder.
+/// Puts everything that the launch needs into its work folder. Names the files of the model there.
 pub(super) async fn stage<D: Device>(
     device: &D,
     request: &Request<'_>,
@@ -22,7 +22,7 @@ pub(super) async fn stage<D: Device>(
     work: &str,
     steps: &[Step],
     staged: &mut Staged,
-) -> Result<(), Problem> {
+) -> Result<Vec<String>, Problem> {
     let mut files = request.backend.stage(&request.launch).map_err(Problem::Launch)?;
     if let Some(asked) = request.soak {
         let usage = |why| Problem::Launch(Failure::new(FailureKind::Usage, why));
@@ -57,7 +57,8 @@ pub(super) async fn stage<D: Device>(
         let executable = steps.iter().any(|s| matches!(&s.invocation.program, Program::Staged(name) if *name == file.name));
         placed.push(Placed { name: &file.name, content, executable });
     }
-    Ok(device.place(work, &placed).await?)
+    device.place(work, &placed).await?;
+    Ok(files.iter().filter(|f| matches!(f.source, Source::Artifact(_))).map(|f| f.name.clone()).collect())
 }
 
 /// A name that two files with different contents have: one would silently stand for both.

@@ -1,7 +1,11 @@
 //! What earlier segments of a run did, and what is left to do.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
+use bench_agent::spec::Done;
 use bench_backend_api::Pass;
 
 use super::Session;
@@ -11,7 +15,7 @@ use crate::{
         launches::{Record, Recorded},
         manifest::Manifest,
     },
-    run::{evaluate::launch_figures, events::Status, repetition::Progress},
+    run::{evaluate::launch_figures, events::Status, repetition::Progress, warmup::warmup},
     scenario::Plan,
 };
 
@@ -72,13 +76,20 @@ impl<D: Device> Session<'_, D> {
     }
 }
 
+/// How long a step took, by the agent's clock.
+fn took(done: &Done) -> Duration {
+    Duration::from_nanos(done.end_ns.saturating_sub(done.start_ns))
+}
+
 /// Adds a launch to a cell's progress.
 pub(super) fn count(cell: &mut Progress, record: &Record, plan: &Plan) {
     cell.launches += 1;
+    cell.spent += record.steps.iter().filter_map(|s| s.done.as_ref()).map(took).sum::<Duration>();
     match (record.status, record.failure.as_ref().map(|f| f.kind)) {
         (Status::Ok, _) => {
             if let Some(planned) = plan.cells.iter().find(|c| c.id == record.cell) {
-                let figures = launch_figures(&record.parsed, planned.cell.workload, plan.measure.warmup);
+                let figures =
+                    launch_figures(&record.parsed, planned.cell.workload, warmup(&plan.measure, record.pass, &record.parsed).discarded);
                 cell.ttft_ms.extend(figures.ttft_ms);
                 cell.decode_tok_s.extend(figures.decode_tok_s);
             }

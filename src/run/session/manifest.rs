@@ -53,6 +53,7 @@ impl<D: Device> Session<'_, D> {
             device_clock: None,
             host: host_state(),
             seed: setup.plan.seed,
+            ab: setup.plan.ab.clone(),
             segments: vec![crate::utc_now()],
             warnings: Vec::new(),
         };

@@ -6,7 +6,7 @@ use bench_backend_api::Quant;
 
 use super::{
     super::{
-        checked::{Measure, ModelSpec, Order, Profile, Reference, Verify},
+        checked::{Load, Measure, ModelSpec, Order, Profile, Reference, Verify},
         suggest::{self, show},
         value::At,
         wire,
@@ -24,7 +24,8 @@ const LONGEST: Duration = Duration::from_hours(30 * 24);
 
 impl Context<'_> {
     pub(super) fn measure(&mut self, wire: wire::Measure) -> Measure {
-        let warmup = wire.warmup.map_or(1, |w| self.warmup(&w.value));
+        let (warmup, warmup_max) = wire.warmup.map_or((1, 1), |w| self.warmup(&w.value));
+        let max_time = wire.repetitions.as_ref().and_then(|r| self.duration("max-time", r.value.max_time.as_ref()?));
         let (repetitions_min, repetitions_max, until_ci) =
             wire.repetitions.map_or((DEFAULT_REPETITIONS, DEFAULT_REPETITIONS, None), |r| self.repetitions(&r.value));
         let timeout = wire.timeout.and_then(|t| self.duration("timeout", &t)).unwrap_or(DEFAULT_TIMEOUT);
@@ -32,15 +33,22 @@ impl Context<'_> {
         Measure {
             queries: wire.queries.map_or(DEFAULT_QUERIES, |q| q.value),
             warmup,
+            warmup_max,
             repetitions_min,
             repetitions_max,
             until_ci,
+            max_time_ms: max_time.map(|t| t.as_millis() as u64),
             order: match wire.order {
                 Some(wire::Order::Sequential) => Order::Sequential,
                 Some(wire::Order::Interleaved) | None => Order::Interleaved,
             },
             timeout_ms: timeout.as_millis() as u64,
             budget_ms: budget.map(|b| b.as_millis() as u64),
+            load: match wire.load {
+                Some(wire::Load::Cold) => Load::Cold,
+                Some(wire::Load::Warm) => Load::Warm,
+                Some(wire::Load::Any) | None => Load::Any,
+            },
             profile: match wire.profile {
                 Some(wire::Profile::Layers) => Profile::Layers,
                 Some(wire::Profile::Off) | None => Profile::Off,
@@ -48,17 +56,12 @@ impl Context<'_> {
         }
     }
 
-    fn warmup(&mut self, wire: &wire::Warmup) -> u32 {
+    fn warmup(&mut self, wire: &wire::Warmup) -> (u32, u32) {
         let min = wire.min.as_ref().map_or(1, |m| m.value);
-        if let Some(max) = wire.max.as_ref().filter(|_| wire.min.is_some()) {
-            if max.value < min {
-                self.out.error(max.span(), format!("`max` ({}) is below `min` ({min})", max.value), None);
-            } else if max.value > min {
-                let message = "warm-up until stable is not carried out by this version: it comes later";
-                self.out.error(max.span(), message, format!("set `max = {min}`, the same as `min`"));
-            }
+        if let Some(max) = wire.max.as_ref().filter(|m| wire.min.is_some() && m.value < min) {
+            self.out.error(max.span(), format!("`max` ({}) is below `min` ({min})", max.value), None);
         }
-        min
+        (min, wire.max.as_ref().map_or(min, |m| m.value))
     }
 
     fn repetitions(&mut self, wire: &wire::Repetitions) -> (u32, u32, Option<f64>) {
@@ -71,6 +74,10 @@ impl Context<'_> {
         if let Some(until) = wire.until_ci.as_ref().filter(|_| max == min) {
             let help = format!("raise `max` above {min} to leave room");
             self.out.warning(until.span(), "`until-ci` has nothing to decide: `min` equals `max`", help);
+        }
+        if let Some(time) = wire.max_time.as_ref().filter(|_| max == min) {
+            let help = format!("raise `max` above {min} to leave room");
+            self.out.warning(time.span(), "`max-time` has nothing to decide: `min` equals `max`", help);
         }
         (min, max, until)
     }

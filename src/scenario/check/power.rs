@@ -44,6 +44,7 @@ impl Context<'_> {
             usb_off: self.host_command(wire.usb_off.as_ref()),
             usb_on: self.host_command(wire.usb_on.as_ref()),
             away_ms: wire.away.as_ref().and_then(|a| self.duration("away", a)).map(|d| d.as_millis() as u64),
+            wait_ms: wire.wait.as_ref().and_then(|w| self.duration("wait", w)).map(|d| d.as_millis() as u64),
             on_battery: wire.on_battery.as_ref().is_some_and(|b| b.value),
             baseline_ms: baseline.map_or(0, |b| b.as_millis() as u64),
             rails: wire.rails.iter().flat_map(|r| &r.0).map(|r| r.value.clone()).collect(),

@@ -151,7 +151,7 @@ fn words_units_and_directions() {
         ),
         (
             entry("metric = \"ttft\"\nlimit = \"<= 1s\"\nwhere = { prompt-tokens = 32, phase = \"decode\" }"),
-            "20:38 `phase` means nothing to `ttft` / take it out",
+            "20:39 `phase` means nothing to `ttft` / take it out",
         ),
         (
             entry("metric = \"energy\"\nstatistic = \"net\"\nlimit = \"<= 1J/tok\"\nwhere = { phase = \"all\" }"),
@@ -171,7 +171,7 @@ fn words_units_and_directions() {
         ),
         (
             entry("metric = \"decode\"\nlimit = \">= 5tok/s\"\nwhere = { prompt-tokens = 32, backend = \"alhpa\" }"),
-            "20:40 unknown backend `alhpa` / did you mean `alpha`?",
+            "20:41 unknown backend `alhpa` / did you mean `alpha`?",
         ),
         (
             entry("metric = \"decode\"\nlimit = \">= 5tok/s\"\nwhere = { promt-tokens = 32 }"),

@@ -134,3 +134,40 @@ fn the_thermal_soak_says_what_is_missing() {
     assert_eq!((soak.duration_ms, soak.window_ms, soak.cool_down_ms, soak.trip.len()), (1_800_000, 30_000, 120_000, 3));
     assert_eq!(scenario.plan(&backends, &fake::device()).soaked().len(), 0);
 }
+
+/// The nightly scenario is right before its files are there, and so is what its comment says about a PC.
+#[test]
+fn the_nightly_scenario_is_good_on_a_phone_and_on_a_pc() {
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(dir.path().join("models")).expect("made");
+    for model in ["phi-3.5-mini", "tiny-llama"] {
+        std::fs::copy(format!("scenarios/models/{model}.toml"), dir.path().join(format!("models/{model}.toml"))).expect("copied");
+    }
+    let engines = ["genie", "ort-qnn", "mnn"].map(|id| Fake { id });
+    let backends: Vec<&dyn Backend> = engines.iter().map(|e| e as &dyn Backend).collect();
+    let text = std::fs::read_to_string("scenarios/nightly.toml").expect("shipped");
+    let scenario = check_text("nightly", &text.replace("\"npu\"", "\"cpu\""), dir.path(), &backends, &[]).unwrap_or_else(|p| panic!("{p}"));
+    assert_eq!(scenario.warnings.problems.len(), 2, "{}", scenario.warnings);
+    assert!(scenario.soak.is_none() && scenario.settle.is_some() && !scenario.device.local);
+    assert_eq!((scenario.measure.repetitions_min, scenario.measure.repetitions_max), (20, 20));
+
+    // The four steps of the comment.
+    let cut = |text: &str, from: &str, to: &str| {
+        let (head, rest) = text.split_once(from).expect(from);
+        let at = rest.find(to).expect(to);
+        format!("{head}{}", &rest[at..])
+    };
+    let pc = text.replacen("[device]\n", "[device]\nlocal = true\n", 1);
+    let pc = cut(&pc, "[models.\"phi-3.5-mini\"]", "[matrix]");
+    let pc = cut(&pc, "[matrix]", "[measure]");
+    let pc = pc.replacen(
+        "[measure]",
+        "[models.\"tiny-llama\"]\ncontext = 128\nchunk = 32\ngeometry = \"models/tiny-llama.toml\"\n[matrix]\nbackend = \"mnn\"\nmodel = \"tiny-llama\"\n\
+         quant = [\"w8\", \"w4\"]\nunit = \"cpu\"\nprompt-tokens = [32, 96]\ngen-tokens = 16\n[measure]",
+        1,
+    );
+    let pc = cut(&cut(&pc, "[settle.zones]", "[telemetry]"), "charging = ", "quiet-cpu");
+    let scenario = check_text("nightly", &pc, dir.path(), &backends, &[]).unwrap_or_else(|p| panic!("{p}\n{pc}"));
+    assert!(scenario.warnings.is_empty() && scenario.device.local, "{}", scenario.warnings);
+    assert_eq!(scenario.plan(&backends, &fake::device()).runnable().len(), 4);
+}

@@ -19,6 +19,8 @@ pub struct Power {
     pub usb_on: Option<List<String>>,
     /// How long USB stays cut in the first launch of a cell (default: the launch's `timeout`); later ones stay as long as the cell's last one took, and some more.
     pub away: Option<At<String>>,
+    /// How long the device waits for its battery to discharge once USB is cut (default `1m`), or once the user was asked to unplug it (default `10m`). After that the launch begins all the same and has no figure of power.
+    pub wait: Option<At<String>>,
     /// `true` asks to unplug the device, waits for `Discharging` and asks to plug it in again; no hub is needed.
     pub on_battery: Option<At<bool>>,
     /// Idle time with the same screen and charge state (default `60s`, the least), or `off`: then there are no net joules. It is measured before the first launch, and again in the first launch of each cell between load and first query, with the model in memory, where the program can do that.

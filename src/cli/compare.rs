@@ -1,0 +1,194 @@
+//! `bench compare A B`.
+
+mod human;
+mod markdown;
+mod view;
+
+use std::path::{Path, PathBuf};
+
+use super::{
+    Format,
+    exit::{Code, Failed},
+};
+use crate::{
+    gate::{
+        compare::{
+            self, Comparison, Settings, USUAL,
+            session::{self, Sessions},
+        },
+        run::{self, Run},
+        verdict::Verdict,
+    },
+    report::{self, ReportError},
+    results::schema::METRICS,
+};
+
+/// Sets one run against another
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Run folder that is the measure
+    a: PathBuf,
+    /// Run folder that is judged
+    b: PathBuf,
+    /// Metric to compare, or `all`; may be repeated [default: ttft_ms prefill_tok_s decode_tok_s load_ms load_cold_ms peak_mem_mb energy_j_per_tok]
+    #[arg(long)]
+    metric: Vec<String>,
+    /// Difference that does not matter
+    #[arg(long, default_value = "2%", value_parser = percent)]
+    tolerance: f64,
+    /// Folder of earlier runs of the same cells, which tells what sessions differ by
+    #[arg(long, value_name = "DIR", conflicts_with = "session_spread")]
+    history: Option<PathBuf>,
+    /// What sessions differ by (a standard deviation), instead of what is assumed
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    session_spread: Option<f64>,
+    /// Exit code 10 if something regressed; with `undecided` also 11 if something is undecided
+    #[arg(long, value_enum)]
+    fail_on: Option<FailOn>,
+    /// Output
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+    /// Markdown for a pull request, into a file or instead of the table
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    markdown: Option<PathBuf>,
+    /// Makes a page too: OUT/<B>-against-<A>/index.html
+    #[arg(long)]
+    page: bool,
+    /// Folder for the page
+    #[arg(long, default_value = "reports")]
+    out: PathBuf,
+}
+
+/// What fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum FailOn {
+    /// A regression.
+    Regressed,
+    /// A regression, or what could be one.
+    Undecided,
+}
+
+/// A comparison for people.
+pub fn table(comparison: &Comparison) -> String {
+    human::table(&view::of(comparison))
+}
+
+/// A comparison for programs.
+pub fn json(comparison: &Comparison) -> serde_json::Value {
+    view::json(comparison)
+}
+
+pub fn main(args: &Args) -> anyhow::Result<Code> {
+    let metrics = metrics(&args.metric)?;
+    let (a, b) = (load(&args.a)?, load(&args.b)?);
+    let mut sessions = Sessions { stated: args.session_spread, ..Sessions::default() };
+    if let Some(history) = &args.history {
+        learn(&mut sessions, history, [&args.a, &args.b], &metrics)?;
+    }
+    let settings = Settings { tolerance: args.tolerance, metrics, sessions };
+    let comparison = compare::compare(&a, &b, &settings).map_err(|e| super::usage(e.to_string()))?;
+    let view = view::of(&comparison);
+    let to_stdout = args.markdown.as_deref() == Some(Path::new("-"));
+    if args.format == Format::Json {
+        super::print(&format!("{}\n", serde_json::to_string_pretty(&view::json(&comparison))?))?;
+    } else if !to_stdout {
+        super::print(&human::table(&view))?;
+    }
+    match args.markdown.as_deref() {
+        Some(_) if to_stdout && args.format == Format::Human => super::print(&markdown::of(&view))?,
+        Some(file) if !to_stdout => {
+            let failed = |e: std::io::Error| Failed { code: Code::Unavailable, message: format!("{}: {e}", file.display()) };
+            std::fs::write(file, markdown::of(&view)).map_err(failed)?;
+        }
+        _ => {}
+    }
+    if args.page {
+        let page = report::comparison::write(&view, &args.out.join(format!("{}-against-{}", b.id, a.id))).map_err(|e| {
+            let code = if matches!(e, ReportError::Io { .. }) { Code::Unavailable } else { Code::Bug };
+            Failed { code, message: e.to_string() }
+        })?;
+        super::note(&super::console::printable(&format!("page: {}", page.display())));
+    }
+    Ok(code(&comparison, args.fail_on))
+}
+
+/// Design 2b.17: 0 unless asked; 10 goes before 6, 6 before 11.
+fn code(comparison: &Comparison, fail_on: Option<FailOn>) -> Code {
+    let Some(fail_on) = fail_on else { return Code::Done };
+    if comparison.count(Verdict::Regressed) > 0 {
+        Code::Regressed
+    } else if comparison.not_ok.iter().any(|cell| cell.broken) {
+        Code::Failed
+    } else if fail_on == FailOn::Undecided && (comparison.count(Verdict::Undecided) > 0 || comparison.verdicts().next().is_none()) {
+        Code::Undecided
+    } else {
+        Code::Done
+    }
+}
+
+fn load(folder: &Path) -> anyhow::Result<Run> {
+    run::load(folder).map_err(|e| super::usage(e.to_string()))
+}
+
+/// What the runs of a folder differ by. A run of it that can't be read is said and left out.
+fn learn(sessions: &mut Sessions, history: &Path, except: [&PathBuf; 2], metrics: &[&'static str]) -> anyhow::Result<()> {
+    let folders = session::folders(history, &except.map(PathBuf::as_path))
+        .map_err(|e| super::usage(format!("{}: {e}: name a folder that holds run folders", history.display())))?;
+    let mut runs = Vec::new();
+    for folder in folders {
+        match run::load(&folder) {
+            Ok(run) => runs.push(run),
+            Err(e) => super::note(&super::console::printable(&format!("warning: left out of the history: {e}"))),
+        }
+    }
+    sessions.learn(&runs, metrics);
+    if sessions.seen.is_empty() {
+        let (count, least) = (runs.len(), session::FEWEST);
+        super::note(&format!(
+            "warning: {count} other runs in the history, none with {least} of a cell: what sessions differ by is assumed"
+        ));
+    }
+    Ok(())
+}
+
+fn metrics(asked: &[String]) -> anyhow::Result<Vec<&'static str>> {
+    if asked.is_empty() {
+        return Ok(USUAL.to_vec());
+    }
+    if asked.iter().any(|name| name == "all") {
+        return Ok(METRICS.iter().map(|metric| metric.name).collect());
+    }
+    let known = |name: &String| {
+        let found = METRICS.iter().find(|metric| metric.name == name).map(|metric| metric.name);
+        let near = METRICS.iter().max_by(|a, b| strsim::jaro_winkler(a.name, name).total_cmp(&strsim::jaro_winkler(b.name, name)));
+        found.ok_or_else(|| super::usage(format!("--metric {name}: no such metric, did you mean {}?", near.map_or("ttft_ms", |m| m.name))))
+    };
+    asked.iter().map(known).collect()
+}
+
+/// `2%` as 0.02.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix('%').ok_or("write it in percent, as 2%")?;
+    let value: f64 = number.trim().parse().map_err(|_| "not a number before the %".to_owned())?;
+    (0.0..=100.0).contains(&value).then_some(value / 100.0).ok_or_else(|| "from 0% to 100%".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percents() {
+        assert_eq!((percent("2%"), percent(" 0.5 %"), percent("0%")), (Ok(0.02), Ok(0.005), Ok(0.0)));
+        for bad in ["2", "x%", "-1%", "101%", "nan%", "%"] {
+            assert!(percent(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_metric_has_a_near_one() {
+        let error = metrics(&["ttft".to_owned()]).expect_err("unknown").to_string();
+        assert!(error.contains("did you mean ttft_ms?"), "{error}");
+        assert_eq!(metrics(&["all".to_owned()]).expect("all").len(), METRICS.len());
+    }
+}

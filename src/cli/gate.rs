@@ -1,0 +1,127 @@
+//! `bench gate RUN`.
+
+mod confirm;
+
+use std::path::{Path, PathBuf};
+
+use super::{
+    Format, adb,
+    console::printable,
+    exit::{Code, Failed},
+};
+use crate::{
+    gate::nightly::{self, Gate, InputError, Settings, USUAL, output},
+    results::schema::{METRICS, Metric},
+};
+
+/// Judges a run: against a baseline, the nights before it, and what its scenario requires
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Run folder
+    run: PathBuf,
+    /// A run that is accepted; with --history the nights from it on count
+    #[arg(long, value_name = "RUN")]
+    baseline: Option<PathBuf>,
+    /// Folder that holds the runs of the nights before; the run itself may be in it
+    #[arg(long, value_name = "DIR")]
+    history: Option<PathBuf>,
+    /// Change that must not pass
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = share)]
+    limit: f64,
+    /// Metrics that are gated
+    #[arg(long, value_name = "METRIC,...", value_delimiter = ',', default_values = USUAL, value_parser = metric)]
+    metric: Vec<&'static Metric>,
+    /// Gate figures that are composed of graph times too
+    #[arg(long)]
+    composed: bool,
+    /// Measure what looks regressed again, on the same device: it tells a bad night from a lasting change
+    #[arg(long)]
+    confirm: bool,
+    /// Confirm by an A/B of this older state (a scenario, or a run whose runtimes and files are still there) and the run's, pair by pair
+    #[arg(long, value_name = "SCENARIO|RUN")]
+    confirm_against: Option<PathBuf>,
+    /// Folder for the runs of --confirm (default: that of the run)
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    servers: adb::Servers,
+    /// Write a JUnit report
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Write a summary for a pull request
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// Print annotations of GitHub Actions to standard error; there they are printed unasked
+    #[arg(long)]
+    annotations: bool,
+    /// How the judgement is printed
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+}
+
+pub fn main(args: &Args) -> anyhow::Result<Code> {
+    let settings = Settings {
+        baseline: args.baseline.clone(),
+        history: args.history.clone(),
+        limit: args.limit,
+        metrics: args.metric.clone(),
+        composed: args.composed,
+    };
+    let mut gate = nightly::gate(&args.run, &settings).map_err(|e| failed(&e))?;
+    if args.confirm || args.confirm_against.is_some() {
+        confirm::confirm(args, &mut gate)?;
+    }
+    show(args, &gate)?;
+    Ok(code(&gate))
+}
+
+fn show(args: &Args, gate: &Gate) -> anyhow::Result<()> {
+    for (path, text) in [(&args.junit, output::junit as fn(&Gate) -> String), (&args.markdown, output::markdown)] {
+        if let Some(path) = path {
+            write(path, &text(gate))?;
+        }
+    }
+    if args.annotations || std::env::var_os("GITHUB_ACTIONS").is_some_and(|v| v == "true") {
+        super::note(&lines(&output::annotations(gate)));
+    }
+    match args.format {
+        Format::Json => super::print(&format!("{}\n", serde_json::to_string_pretty(gate)?)),
+        Format::Human => super::print(&output::human(gate)),
+    }
+}
+
+/// Regressed before undecided (design 2b.17).
+fn code(gate: &Gate) -> Code {
+    match (gate.regressed(), gate.undecided()) {
+        (true, _) => Code::Regressed,
+        (false, true) => Code::Undecided,
+        (false, false) => Code::Done,
+    }
+}
+
+/// A text of several lines, none of which steers the terminal.
+fn lines(text: &str) -> String {
+    text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(path, text).map_err(|e| Failed { code: Code::Unavailable, message: format!("{}: {e}", path.display()) }.into())
+}
+
+fn failed(error: &InputError) -> anyhow::Error {
+    Failed { code: Code::Usage, message: error.to_string() }.into()
+}
+
+/// `2%` or `0.02`.
+fn share(text: &str) -> Result<f64, String> {
+    let (number, factor) = text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |number| (number.trim_end(), 0.01));
+    let value = number.parse::<f64>().ok().map(|value| value * factor).filter(|value| *value > 0.0 && *value < 1.0);
+    value.ok_or_else(|| "write for instance 2%, above 0% and under 100%".to_owned())
+}
+
+fn metric(word: &str) -> Result<&'static Metric, String> {
+    METRICS.iter().find(|m| m.name == word).ok_or_else(|| {
+        let known: Vec<&str> = METRICS.iter().map(|m| m.name).collect();
+        format!("known: {}", known.join(", "))
+    })
+}

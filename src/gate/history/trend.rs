@@ -1,0 +1,152 @@
+//! What a line says: where it stands tonight, and where it stepped.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    attribute,
+    scan::Run,
+    series::{Key, Series},
+    table::{Figure, Gap},
+};
+use crate::{
+    gate::{
+        nights::{self, Judgement, Night},
+        run,
+        unlike::Difference,
+    },
+    results::schema::Metric,
+    stats,
+};
+
+/// Share of histories without any step in which one is found: of a thousand cells one.
+const LEVEL: f64 = 0.001;
+
+/// Nights that a new level has to last. One bad night is none.
+const FEWEST: usize = 3;
+
+/// A line with what is said of it.
+#[derive(Debug)]
+pub struct Trend {
+    /// The line.
+    pub series: Series,
+    /// Of the last run of its scenario on its device, against those before.
+    pub tonight: Result<Judgement, NoFigure>,
+    /// Where it changed, the oldest first.
+    pub steps: Vec<Step>,
+}
+
+/// Why nothing is said of the last run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoFigure {
+    /// It has no figure of this cell.
+    Gap(Gap),
+    /// The cell was not in it, or the metric was had in another way.
+    NotInIt,
+}
+
+/// A change of level that lasts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// Run with the last figure before it.
+    pub before: usize,
+    /// Run with the first figure after it.
+    pub at: usize,
+    /// Log of the new level over the old one, turned over where higher is better: above 0 is worse.
+    pub log: f64,
+    /// Share of random orders of the same nights with a step as clear.
+    pub p: f64,
+}
+
+/// Cells that stepped between the same two runs.
+#[derive(Debug)]
+pub struct StepNight {
+    /// Run before.
+    pub before: usize,
+    /// Run at which the new level begins.
+    pub at: usize,
+    /// Which lines, by their place, and how far.
+    pub lines: Vec<(usize, f64)>,
+    /// What changed between the two runs, as far as anybody wrote it down; or why that can't be said.
+    pub changed: Result<Vec<Difference>, String>,
+}
+
+/// Judges a line. `last` is the last run of its scenario on its device, `asked` the change that matters (0.02 for 2 %).
+pub fn trend(series: Series, metric: &Metric, last: Option<usize>, asked: f64) -> Trend {
+    let mut nights: Vec<(usize, Night)> = Vec::with_capacity(series.points.len());
+    for point in &series.points {
+        if let Figure::Value { at, mad, n, .. } = point.figure {
+            let night = Night::of_row(at, mad, n as usize, metric.higher_is_better);
+            nights.extend(night.map(|night| (point.run, night)));
+        }
+    }
+    let of_last = series.points.last().filter(|point| Some(point.run) == last);
+    let steps = steps(&nights, asked);
+    let tonight = match (of_last.map(|point| point.figure), nights.split_last()) {
+        (Some(Figure::Value { .. }), Some(((_, tonight), before))) => {
+            // What stepped is told as a step; once the new level has shown its own noise, tonight is held against that.
+            let since = steps.last().map_or(0, |step| step.at);
+            let of = |from: usize| before.iter().filter(|(run, _)| *run >= from).map(|(_, night)| *night).collect::<Vec<_>>();
+            let level = Some(of(since)).filter(|level| level.len() >= nights::FEWEST).unwrap_or_else(|| of(0));
+            Ok(nights::judge(&level, *tonight, asked))
+        }
+        (Some(Figure::None(gap)), _) => Err(NoFigure::Gap(gap)),
+        _ => Err(NoFigure::NotInIt),
+    };
+    Trend { series, tonight, steps }
+}
+
+/// Changes of level that last for [`FEWEST`] nights and are at least half of what matters.
+fn steps(nights: &[(usize, Night)], asked: f64) -> Vec<Step> {
+    let values: Vec<f64> = nights.iter().map(|(_, night)| night.at).collect();
+    stats::steps(&values, LEVEL, FEWEST)
+        .into_iter()
+        .filter(|step| step.size.abs() >= asked.ln_1p() / 2.0)
+        .map(|step| Step { before: nights[step.at - 1].0, at: nights[step.at].0, log: step.size, p: step.p })
+        .collect()
+}
+
+/// The steps of all lines by the runs that they lie between, the newest first, with what changed there.
+pub fn step_nights(trends: &[Trend], runs: &[Run], metric: &Metric) -> Vec<StepNight> {
+    let mut found: BTreeMap<(usize, usize), Vec<(usize, f64)>> = BTreeMap::new();
+    for (place, trend) in trends.iter().enumerate() {
+        for step in &trend.steps {
+            found.entry((step.at, step.before)).or_default().push((place, step.log));
+        }
+    }
+    let night = |((at, before), lines): ((usize, usize), Vec<(usize, f64)>)| {
+        let key = |&(place, _): &(usize, f64)| {
+            let Key { device, cell, .. } = &trends[place].series.key;
+            run::Key { device: device.clone(), cell: cell.clone() }
+        };
+        let cells: BTreeSet<run::Key> = lines.iter().map(key).collect();
+        StepNight { before, at, changed: attribute::changes(&runs[before], &runs[at], &cells, metric.name), lines }
+    };
+    found.into_iter().rev().map(night).collect()
+}
+
+/// Runs of the same scenario and device that lie between two runs.
+pub fn between(runs: &[Run], before: usize, at: usize) -> usize {
+    runs[before + 1..at].iter().filter(|run| run.scenario == runs[at].scenario && run.device == runs[at].device).count()
+}
+
+/// The step, at most two runs away, that more cells made: with noise a single cell's date can be off by as much.
+pub fn near<'a>(step: &StepNight, steps: &'a [StepNight], runs: &[Run]) -> Option<&'a StepNight> {
+    let same = |other: &&StepNight| runs[other.at].scenario == runs[step.at].scenario && runs[other.at].device == runs[step.at].device;
+    let close = |other: &&StepNight| other.at != step.at && between(runs, other.at.min(step.at), other.at.max(step.at)) < 2;
+    steps.iter().filter(same).filter(close).filter(|other| other.lines.len() > step.lines.len()).max_by_key(|other| other.lines.len())
+}
+
+/// Places of the runs that can go when the last `keep` of each scenario and device stay, and those in `beside`.
+pub fn old(runs: &[Run], beside: &BTreeSet<usize>, keep: usize) -> Vec<usize> {
+    let mut newer: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut old: Vec<usize> = Vec::new();
+    for (place, run) in runs.iter().enumerate().rev() {
+        let count = newer.entry((&run.scenario, &run.device)).or_default();
+        *count += 1;
+        if *count > keep && !beside.contains(&place) {
+            old.push(place);
+        }
+    }
+    old.reverse();
+    old
+}

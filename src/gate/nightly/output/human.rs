@@ -1,0 +1,65 @@
+//! For a terminal.
+
+use super::super::{Gate, Row};
+use super::words;
+
+/// The table. No text makes lines of its own or steers a terminal.
+pub fn human(gate: &Gate) -> String {
+    let several = gate.rows.iter().any(|row| row.key.device != gate.rows[0].key.device);
+    let mut lines = vec![words::title(gate)];
+    lines.extend(gate.notes.iter().map(|note| format!("note: {note}")));
+    let mut table = vec![["", "cell", "metric", "tonight", "change [95 %]", "counts from", "finds", "nights"].map(str::to_owned).to_vec()];
+    for row in &gate.rows {
+        let cell = if several { format!("{} on {}", row.key.cell, row.key.device) } else { row.key.cell.clone() };
+        let nights = if row.metric.is_empty() { String::new() } else { row.baseline.to_string() };
+        let (tonight, change) = (words::figure(row.tonight), words::change(row));
+        let verdict = row.verdict.word().to_owned();
+        table.push(vec![
+            verdict,
+            cell,
+            words::subject(row).to_owned(),
+            tonight,
+            change,
+            words::percent(row.tolerance),
+            words::percent(row.mde),
+            nights,
+        ]);
+    }
+    if !gate.rows.is_empty() {
+        let shown = aligned(&table);
+        lines.push(shown[0].clone());
+        for (row, line) in gate.rows.iter().zip(&shown[1..]) {
+            lines.push(line.clone());
+            lines.extend(told(row).into_iter().map(|remark| format!("            {remark}")));
+        }
+    }
+    if !gate.requirements.is_empty() {
+        let table: Vec<Vec<String>> = gate
+            .requirements
+            .iter()
+            .map(|j| vec![j.met.word().to_owned(), j.cell.clone(), j.words.clone(), words::measured(j), words::slack(j), j.why.clone()])
+            .collect();
+        lines.push("required:".to_owned());
+        lines.extend(aligned(&table));
+    }
+    lines.extend([words::counts(gate), gate.odds()]);
+    let flat = |line: String| line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
+    lines.into_iter().map(flat).collect::<Vec<_>>().join("\n") + "\n"
+}
+
+/// What stands under a row: what is unchanged needs no words.
+fn told(row: &Row) -> Vec<String> {
+    if row.verdict == super::super::Verdict::Unchanged { Vec::new() } else { words::remarks(row) }
+}
+
+/// Columns of equal width.
+fn aligned(table: &[Vec<String>]) -> Vec<String> {
+    let columns = table.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> =
+        (0..columns).map(|c| table.iter().filter_map(|row| row.get(c)).map(|text| text.chars().count()).max().unwrap_or(0)).collect();
+    let line = |row: &Vec<String>| {
+        let cells: Vec<String> = row.iter().zip(&widths).map(|(text, width)| format!("{text:<width$}")).collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    table.iter().map(line).collect()
+}

@@ -1,0 +1,410 @@
+//! `bench gate`: nights that are made up, and what is wrong with some of them.
+
+mod support;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Value, json};
+use support::{
+    Ran, bench, run,
+    runs::{Cell, Run, noisy},
+};
+
+const MNN: &str = "mnn.tiny.w4.p32.g16-0a1b2c3d";
+const GENIE: &str = "genie.tiny.w4a16.p32.g16-11223344";
+
+/// A steady cell: 20 launches with 1 % noise, the night's own level 0.2 % apart.
+fn cell(id: &str, day: u32, slower: f64) -> Cell {
+    let own = noisy(1.0, 0.002, 1, u64::from(day) * 7 + id.len() as u64)[0] * slower;
+    let seed = u64::from(day) * 100 + id.len() as u64;
+    Cell::new(id)
+        .values("ttft_ms", &noisy(100.0 * own, 0.01, 20, seed))
+        .values("decode_tok_s", &noisy(20.0 / own, 0.01, 20, seed + 1))
+        .values("peak_mem_mb", &noisy(500.0, 0.001, 20, seed + 2))
+}
+
+fn night(day: u32, slower: f64) -> Run {
+    Run::night(day).cell(cell(MNN, day, slower)).cell(cell(GENIE, day, 1.0))
+}
+
+/// Nights before day `days`, all alike.
+fn steady(out: &Path, days: u32) {
+    (0..days).for_each(|day| drop(night(day, 1.0).write(out)));
+}
+
+fn gate(dir: &Path, folder: &Path, more: &[&str]) -> Ran {
+    run(bench(dir).arg("gate").arg(folder).args(more))
+}
+
+/// The judgement as JSON.
+fn judged(dir: &Path, folder: &Path, more: &[&str], code: i32) -> Value {
+    let ran = gate(dir, folder, &[more, &["--format", "json"]].concat()).expect(code);
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|e| panic!("{e}: {}", ran.stdout))
+}
+
+fn rows<'a>(gate: &'a Value, cell: &str, metric: &str) -> Vec<&'a Value> {
+    gate["rows"].as_array().unwrap().iter().filter(|r| r["cell"] == cell && r["metric"] == metric).collect()
+}
+
+fn text(value: &Value) -> String {
+    value.to_string()
+}
+
+#[test]
+fn a_large_loss_is_found_at_once_and_dated_to_the_new_version() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("results");
+    steady(&out, 14);
+    let tonight = night(14, 1.10).runtime("mnn", "MNN 3.7.0").write(&out);
+    let (junit, markdown) = (dir.path().join("gate.xml"), dir.path().join("gate.md"));
+    let files = ["--junit", junit.to_str().unwrap(), "--markdown", markdown.to_str().unwrap()];
+    let found = judged(dir.path(), &tonight, &[&["--history", out.to_str().unwrap()], &files[..]].concat(), 10);
+    for metric in ["ttft_ms", "decode_tok_s"] {
+        let row = rows(&found, MNN, metric)[0];
+        assert_eq!((&row["verdict"], &row["kind"]), (&json!("regressed"), &json!("performance")), "{row}");
+        assert_eq!(row["since"]["run"], json!(tonight.file_name().unwrap().to_str().unwrap()), "{row}");
+        assert!(text(&row["since"]["changed"]).contains("MNN 3.6.1 -> MNN 3.7.0"), "{row}");
+        // Both are 10 % worse: ln 1.1 = 0.0953.
+        let log = row["effect"]["log"].as_f64().unwrap();
+        assert!((log - 0.0953).abs() < 0.02, "{row}");
+    }
+    assert_eq!(rows(&found, GENIE, "ttft_ms")[0]["verdict"], json!("unchanged"));
+    assert!(found["rows"].as_array().unwrap().iter().all(|r| r["mde"].as_f64().is_some_and(|mde| mde > 0.0)), "every cell prints its MDE");
+    assert_eq!((found["rows"].as_array().unwrap().len(), found["nights"].as_u64()), (6, Some(14)));
+    let (xml, md) = (fs::read_to_string(junit).unwrap(), fs::read_to_string(markdown).unwrap());
+    assert!(xml.contains("tests=\"6\" failures=\"2\" errors=\"0\" skipped=\"0\""), "{xml}");
+    assert!(md.contains("### bench gate: regressed") && md.contains("| regressed | "), "{md}");
+
+    let human = run(bench(dir.path()).env("GITHUB_ACTIONS", "true").arg("gate").arg(&tonight).arg("--history").arg(&out)).expect(10);
+    assert!(human.stdout.contains("since 2026-01-15T02:00:00Z") && human.stdout.contains("finds"), "{}", human.stdout);
+    assert_eq!(human.stderr.matches("::error title=").count(), 2, "{}", human.stderr);
+}
+
+#[test]
+fn a_quiet_night_passes() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("results");
+    steady(&out, 14);
+    let tonight = night(14, 1.0).write(&out);
+    let found = judged(dir.path(), &tonight, &["--history", "results"], 0);
+    assert!(found["rows"].as_array().unwrap().iter().all(|r| r["verdict"] == "unchanged"), "{found}");
+    assert!(found["against"].as_str().unwrap().starts_with("14 nights from 2026-01-01 to 2026-01-14"), "{found}");
+    // The baseline begins the history anew.
+    let base = out.join(Run::night(10).id);
+    let found = judged(dir.path(), &tonight, &["--history", "results", "--baseline", base.to_str().unwrap(), "--limit", "20%"], 0);
+    assert_eq!(found["nights"], json!(4));
+}
+
+#[test]
+fn one_baseline_says_what_it_assumes() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("results");
+    let (base, tonight) = (night(3, 1.0).write(&out), night(4, 1.25).write(&out));
+    let base = base.to_str().unwrap();
+    let found = judged(dir.path(), &tonight, &["--baseline", base], 10);
+    let row = rows(&found, MNN, "decode_tok_s")[0];
+    assert!(row["verdict"] == "regressed" && text(&row["reasons"]).contains("assumed"), "{row}");
+    let same = gate(dir.path(), Path::new(base), &["--baseline", base]).expect(2);
+    assert!(same.stderr.contains("nothing can be learnt from a run against itself"), "{}", same.stderr);
+}
+
+#[test]
+fn with_nothing_to_compare_with_it_is_undecided() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("results");
+    let tonight = night(0, 1.0).write(&out);
+    let found = judged(dir.path(), &tonight, &["--history", "results"], 11);
+    assert!(text(&rows(&found, MNN, "ttft_ms")[0]["reasons"]).contains("no night before this one"));
+    let empty = dir.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    judged(dir.path(), &tonight, &["--history", empty.to_str().unwrap()], 11);
+    let found = judged(dir.path(), &tonight, &[], 11);
+    assert!(text(&found["against"]).contains("--baseline RUN or --history DIR"), "{found}");
+    assert!(gate(dir.path(), &tonight, &["--history", "nowhere"]).expect(2).stderr.contains("nowhere"));
+    assert!(gate(dir.path(), &empty, &[]).expect(2).stderr.contains("not a finished run folder"));
+}
+
+fn failing(id: &str, kind: &str, reason: &str) -> Cell {
+    Cell::new(id).with("status", if kind == "verify" { "unverified" } else { "failed" }).with("failure_kind", kind).with("reason", reason)
+}
+
+#[test]
+fn failures_are_told_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let judge = |name: &str, fails: &[u32], kind: &str, code: i32| {
+        let out = dir.path().join(name);
+        for day in 0..8 {
+            let mnn = if fails.contains(&day) { failing(MNN, kind, "the program ended with signal 11") } else { cell(MNN, day, 1.0) };
+            Run::night(day).cell(mnn).cell(cell(GENIE, day, 1.0)).write(&out);
+        }
+        let found = judged(dir.path(), &out.join(Run::night(7).id), &["--history", name, "--limit", "5%"], code);
+        let row = rows(&found, MNN, "").first().map(|r| (*r).clone());
+        (row.unwrap_or(Value::Null), found)
+    };
+    let (row, _) = judge("new", &[7], "runtime", 10);
+    assert_eq!((&row["kind"], &row["verdict"], &row["since"]["run"]), (&json!("failure"), &json!("regressed"), &json!(Run::night(7).id)));
+    assert!(text(&row["reasons"]).contains("signal 11"), "{row}");
+    let (row, _) = judge("wrong", &[6, 7], "verify", 10);
+    assert_eq!((&row["kind"], &row["since"]["run"]), (&json!("failure"), &json!(Run::night(6).id)), "{row}");
+    let (row, _) = judge("infra", &[7], "infra", 11);
+    assert_eq!((&row["kind"], &row["verdict"]), (&json!("infra"), &json!("undecided")), "{row}");
+    let (row, _) = judge("flaky", &[2, 5, 7], "runtime", 11);
+    assert_eq!((&row["kind"], &row["verdict"]), (&json!("flaky"), &json!("undecided")), "{row}");
+    let (row, _) = judge("always", &[0, 1, 2, 3, 4, 5, 6, 7], "runtime", 11);
+    assert_eq!((&row["kind"], &row["verdict"]), (&json!("failure"), &json!("undecided")), "{row}");
+    let (row, found) = judge("once", &[4], "model", 0);
+    assert!(row.is_null() && text(&found["notes"]).contains("flaky: failed in 1 of the last 7 nights"), "{found}");
+}
+
+#[test]
+fn missing_cells_are_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("results");
+    steady(&out, 8);
+    let skipped = Cell::new(GENIE).with("status", "skipped").with("reason", "no Genie");
+    let tonight = Run::night(8).cell(skipped).write(&out);
+    let found = judged(dir.path(), &tonight, &["--history", "results"], 11);
+    let gone = rows(&found, MNN, "")[0];
+    assert!(gone["kind"] == "missing" && text(&gone["reasons"]).contains("has no row"), "{gone}");
+    assert!(text(&rows(&found, GENIE, "")[0]["reasons"]).contains("no Genie"));
+}
+
+#[test]
+fn a_baseline_of_another_soc_or_class_is_not_compared() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("results");
+    let mut base = night(0, 1.0);
+    base.manifest["device"]["soc_model"] = json!(69);
+    base.manifest["device"]["cpu"] = json!("SM8750");
+    let base = base.write(&out);
+    let tonight = night(1, 1.5).write(&out);
+    let found = judged(dir.path(), &tonight, &["--baseline", base.to_str().unwrap()], 11);
+    let row = rows(&found, MNN, "ttft_ms")[0];
+    assert!(row["effect"].is_null() && text(&row["reasons"]).contains("not compared"), "{row}");
+    assert!(text(&found["notes"]).contains("not comparable"), "{found}");
+
+    let emulated = |day| Run::night(day).cell(cell(MNN, day, 1.0).with("device_class", if day == 2 { "emulator" } else { "phone" }));
+    let (base, tonight) = (emulated(2).write(&out), emulated(3).write(&out));
+    let found = judged(dir.path(), &tonight, &["--baseline", base.to_str().unwrap()], 11);
+    assert!(rows(&found, MNN, "ttft_ms")[0]["effect"].is_null(), "{found}");
+    let other = Run { id: "other".to_owned(), ..night(4, 1.0) };
+    let mut other = other;
+    other.manifest["run"] = json!("other");
+    other.manifest["device"]["name"] = json!("phone-2");
+    other.cells.iter_mut().for_each(|c| drop(c.fields.insert("device".to_owned(), "phone-2".to_owned())));
+    let other = other.write(&out);
+    let found = judged(dir.path(), &tonight, &["--baseline", other.to_str().unwrap()], 11);
+    assert!(text(&found["notes"]).contains("figures of two devices are not compared"), "{found}");
+}
+
+#[test]
+fn composed_figures_are_gated_only_when_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("results");
+    let qnn = "qnn.tiny.w4a16.p32.g16-55667788";
+    for day in 0..8 {
+        let composed = cell(qnn, day, if day == 7 { 1.5 } else { 1.0 }).with("ttft_method", "composed").with("decode_method", "composed");
+        Run::night(day).cell(composed).write(&out);
+    }
+    let tonight = out.join(Run::night(7).id);
+    let found = judged(dir.path(), &tonight, &["--history", "results"], 0);
+    assert!(rows(&found, qnn, "ttft_ms").is_empty(), "{found}");
+    let found = judged(dir.path(), &tonight, &["--history", "results", "--composed"], 10);
+    assert_eq!(rows(&found, qnn, "ttft_ms")[0]["verdict"], json!("regressed"));
+}
+
+#[test]
+fn hostile_and_damaged_folders() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("results");
+    steady(&out, 8);
+    let tonight = night(8, 1.0).write(&out);
+    // A copy under another name, a newer format, a cut table, a foreign file, a table with words for numbers.
+    let copy = |from: &Path, to: &str| -> PathBuf {
+        let to = out.join(to);
+        fs::create_dir(&to).unwrap();
+        for file in fs::read_dir(from).unwrap().flatten() {
+            fs::copy(file.path(), to.join(file.file_name())).unwrap();
+        }
+        to
+    };
+    copy(&out.join(Run::night(1).id), "copy");
+    let mut newer = night(2, 1.0);
+    newer.id = "newer".to_owned();
+    newer.manifest["run"] = json!("newer");
+    newer.manifest["format_version"] = json!(99);
+    newer.write(&out);
+    let cut = out.join(Run::night(3).id).join("cells.csv");
+    let table = fs::read_to_string(&cut).unwrap();
+    fs::write(&cut, &table[..table.len() - 40]).unwrap();
+    fs::write(out.join("notes.txt"), "hello").unwrap();
+    let words = out.join(Run::night(4).id).join("cells.csv");
+    let header = fs::read_to_string(&words).unwrap();
+    let centre = support::table(words.parent().unwrap(), "cells.csv")[0]["ttft_ms_centre"].clone();
+    fs::write(&words, header.replace(&centre, "NaN")).unwrap();
+    let found = judged(dir.path(), &tonight, &["--history", "results"], 0);
+    let notes = text(&found["notes"]);
+    for words in ["left out: copy: has the id", "left out: newer: format 99", "is cut off", "left out: notes.txt", "are not numbers"] {
+        assert!(notes.contains(words), "no {words:?} in {notes}");
+    }
+    // Tonight's own table is damaged.
+    let own = copy(&tonight, "damaged").join("cells.csv");
+    let table = fs::read_to_string(&own).unwrap();
+    fs::write(&own, &table[..table.len() - 40]).unwrap();
+    let ran = gate(dir.path(), own.parent().unwrap(), &["--history", "results"]).expect(2);
+    assert!(ran.stderr.contains("cut") || ran.stderr.contains("cells.csv"), "{}", ran.stderr);
+}
+
+#[test]
+fn hostile_names_stay_text() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("results");
+    let name = "mnn.<b>&\"|`@all`\u{1b}[31m.w4.p32.g16-0a1b2c3d";
+    for day in 0..8 {
+        Run::night(day).cell(cell(name, day, if day == 7 { 1.5 } else { 1.0 }).with("reason", "x")).write(&out);
+    }
+    let tonight = out.join(Run::night(7).id);
+    let (xml, md) = (dir.path().join("a.xml"), dir.path().join("a.md"));
+    let files = ["--history", "results", "--junit", "a.xml", "--markdown", "a.md", "--annotations"];
+    let ran = gate(dir.path(), &tonight, &files).expect(10);
+    assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'));
+    let md = fs::read_to_string(md).unwrap();
+    assert!(!md.contains("<b>") && !md.contains("@all") && !md.contains('`'), "{md}");
+    // A parser that is not ours reads it, and gives the name back.
+    let script = "import sys, xml.etree.ElementTree as e\nr = e.parse(sys.argv[1]).getroot()\ns = r[0]\n\
+        assert (r.tag, s.tag, [c.tag for c in s][0], [c.tag for c in s][-2:]) == ('testsuites', 'testsuite', 'properties', ['system-out', 'system-err'])\n\
+        t = s.findall('testcase')\nassert len(t) == int(s.get('tests')) == 3, len(t)\n\
+        assert len(s.findall('testcase/failure')) == int(s.get('failures')) == 2\n\
+        assert all(c.get('classname') and c.get('name') and c.get('time') == '0' for c in t)\nprint(t[0].get('classname'))";
+    let python = run(std::process::Command::new("python3").args(["-c", script]).arg(xml)).expect(0);
+    assert!(python.stdout.starts_with("phone-1.mnn.<b>&\"|`@all`"), "{}", python.stdout);
+}
+
+/// The stand-in runner's scenario with requirements: `bench run` itself ends with 10, and the gate reads them from the plan.
+#[test]
+fn requirements_of_the_plan() {
+    let dir = tempfile::tempdir().unwrap();
+    let scenario = support::Scenario { launches: 6, ..Default::default() }.write(dir.path());
+    let add = |limit: &str| {
+        let text = fs::read_to_string(&scenario).unwrap();
+        let text = text.split("[[require]]").next().unwrap().to_owned();
+        let entry = format!("[[require]]\nmetric = \"ttft\"\nlimit = \"{limit}\"\nwhere = {{ prompt-tokens = 16 }}\n");
+        fs::write(&scenario, format!("{text}{entry}")).unwrap();
+    };
+    let measure = |out: &str, code: i32| {
+        let ran = run(bench(dir.path()).args(["run", "--no-report", "--out", out]).arg(&scenario)).expect(code);
+        (support::only_run(&dir.path().join(out)), ran)
+    };
+    add("<= 1us");
+    let (folder, ran) = measure("slow", 10);
+    assert!(ran.stderr.contains("violated: ttft median <= 1us (prompt-tokens 16)"), "{}", ran.stderr);
+    let found = judged(dir.path(), &folder, &[], 10);
+    assert_eq!((&found["requirements"][0]["met"], &found["requirements"][0]["n"]), (&json!("violated"), &json!(6)), "{found}");
+    add("<= 1000s");
+    let (folder, _) = measure("fast", 0);
+    let found =
+        judged(dir.path(), &folder, &["--baseline", support::only_run(&dir.path().join("slow")).to_str().unwrap(), "--limit", "90%"], 0);
+    assert_eq!(found["requirements"][0]["met"], json!("passed"), "{found}");
+}
+
+/// A scenario whose program runs at a speed that stands in a file: today's state, and an older one that stays fast.
+struct Lab {
+    dir: tempfile::TempDir,
+    results: PathBuf,
+}
+
+impl Lab {
+    const RUNNER: &str = "#!/bin/sh\nexec python3 RUNNER --slower \"$(cat FACTOR)\" \"$@\"\n";
+
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let results = dir.path().join("results");
+        for (name, factor) in [("today", "1"), ("old", "1")] {
+            let file = dir.path().join(format!("{name}.factor"));
+            fs::write(&file, factor).unwrap();
+            let text = Self::RUNNER.replace("RUNNER", support::runner().to_str().unwrap()).replace("FACTOR", file.to_str().unwrap());
+            fs::write(dir.path().join(format!("{name}.sh")), text).unwrap();
+        }
+        let lab = Self { dir, results };
+        lab.scenario("today");
+        lab
+    }
+
+    /// The scenario of one of the two.
+    fn scenario(&self, name: &str) -> PathBuf {
+        let command = vec!["sh".to_owned(), format!("./{name}.sh")];
+        let path = support::Scenario { name: "lab", command, launches: 6, ..Default::default() }.write(self.dir.path());
+        let own = self.dir.path().join(format!("{name}.toml"));
+        fs::rename(path, &own).unwrap();
+        own
+    }
+
+    fn speed(&self, factor: &str) {
+        fs::write(self.dir.path().join("today.factor"), factor).unwrap();
+    }
+
+    /// Measures tonight, which is slow; before it six nights that were fast.
+    fn slow_night(&self) -> PathBuf {
+        let measure = || {
+            let before: Vec<PathBuf> = fs::read_dir(&self.results).map(|all| all.flatten().map(|e| e.path()).collect()).unwrap_or_default();
+            run(bench(self.dir.path()).args(["run", "--no-report"]).arg(self.dir.path().join("today.toml"))).expect(0);
+            fs::read_dir(&self.results).unwrap().flatten().map(|e| e.path()).find(|path| !before.contains(path)).unwrap()
+        };
+        let fast = measure();
+        let manifest: Value = serde_json::from_str(&fs::read_to_string(fast.join("manifest.json")).unwrap()).unwrap();
+        for night in 1..=6 {
+            let folder = self.results.join(format!("night-{night}"));
+            fs::create_dir(&folder).unwrap();
+            for file in fs::read_dir(&fast).unwrap().flatten().filter(|f| f.path().is_file()) {
+                fs::copy(file.path(), folder.join(file.file_name())).unwrap();
+            }
+            let mut manifest = manifest.clone();
+            manifest["run"] = json!(format!("night-{night}"));
+            manifest["started_utc"] = json!(format!("2026-01-0{night}T02:00:00.000Z"));
+            fs::write(folder.join("manifest.json"), manifest.to_string()).unwrap();
+        }
+        fs::remove_dir_all(fast).unwrap();
+        self.speed("3");
+        measure()
+    }
+
+    fn judge(&self, tonight: &Path, more: &[&str], code: i32) -> Value {
+        let usual = ["--history", "results", "--metric", "decode_tok_s", "--limit", "20%"];
+        judged(self.dir.path(), tonight, &[&usual, more].concat(), code)
+    }
+}
+
+#[test]
+fn what_looks_regressed_is_measured_again() {
+    let lab = Lab::new();
+    let tonight = lab.slow_night();
+    let found = lab.judge(&tonight, &[], 10);
+    assert_eq!(found["rows"][0]["verdict"], json!("regressed"), "{found}");
+    // It is slow again: confirmed. Three times the time, so a third of the rate: ln 3 = 1.0986.
+    let found = lab.judge(&tonight, &["--confirm"], 10);
+    let second = &found["rows"][0]["confirmed"];
+    assert!(second["verdict"] == "regressed" && (second["effect"]["log"].as_f64().unwrap() - 1.0986).abs() < 0.05, "{found}");
+    // It is fast again: a bad night. Neither second measurement is a night of the history.
+    lab.speed("1");
+    let found = lab.judge(&tonight, &["--confirm"], 11);
+    assert_eq!((&found["rows"][0]["verdict"], &found["nights"]), (&json!("undecided"), &json!(6)), "{found}");
+    assert!(text(&found["rows"][0]["confirmed"]["why"]).contains("a bad night"), "{found}");
+
+    // Old and new, pair by pair. Both fast: the device was slow that night. New slow: it is what was built.
+    let old = lab.scenario("old");
+    let against = ["--confirm-against", old.to_str().unwrap()];
+    let found = lab.judge(&tonight, &against, 11);
+    assert!(text(&found["rows"][0]["confirmed"]["why"]).contains("the device or the room changed"), "{found}");
+    lab.speed("3");
+    let found = lab.judge(&tonight, &against, 10);
+    let second = &found["rows"][0]["confirmed"];
+    assert!(second["paired"] == true && (second["effect"]["log"].as_f64().unwrap() - 1.0986).abs() < 0.05, "{found}");
+
+    // Its program is gone: what can't be tried stays a regression, and is said.
+    fs::remove_file(lab.dir.path().join("today.sh")).unwrap();
+    let found = lab.judge(&tonight, &["--confirm"], 10);
+    assert!(found["rows"][0]["verdict"] == "regressed" && text(&found["rows"][0]["reasons"]).contains("so it stands"), "{found}");
+}
