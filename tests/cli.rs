@@ -144,6 +144,16 @@ fn plan_shows_cells_in_both_forms_and_only_picks_some() {
     let human = plan(&["--only", "prompt-tokens=96"]).expect(0).stdout;
     assert_eq!(human.lines().filter(|l| l.starts_with("run ")).count(), 12, "{human}");
     assert!(human.contains("expected") && human.contains("worst"), "{human}");
+    // There is no SDK here. What `bench run` would install is no reason to skip a cell.
+    let lacks: Vec<&str> = human.lines().filter(|l| l.contains("its cells are skipped unless this is mended")).collect();
+    assert!(lacks.len() == 1 && lacks[0].starts_with("qnn: ") && lacks[0].contains("QAIRT"), "{human}");
+    assert!(!human.contains("flash"), "nothing is sent anywhere: {human}");
+
+    let phone =
+        Scenario { device: "soc = \"SM8650\"".to_owned(), variants: vec!["ok", "nulls"], model_bytes: 4_000_000, ..Scenario::default() };
+    let planned = run(bench(dir.path()).arg("plan").arg(phone.write(dir.path()))).expect(0).stdout;
+    // Two cells share the one file.
+    assert!(planned.contains("models take 4 MB on the device's flash;"), "{planned}");
 }
 
 #[test]

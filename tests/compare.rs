@@ -235,8 +235,15 @@ fn the_example_against_a_faster_self() {
             .unwrap();
     }
     writer.flush().unwrap();
-    let ran =
-        run(bench(dir.path()).arg("compare").arg(&example).arg(&faster).args(["--metric", "decode_tok_s", "--format", "json"])).expect(0);
+    let ran = run(bench(dir.path()).arg("compare").arg(&example).arg(&faster).args([
+        "--metric",
+        "decode_tok_s",
+        "--format",
+        "json",
+        "--session-spread",
+        "2%",
+    ]))
+    .expect(0);
     let found = json_of(&ran);
     for row in found["rows"].as_array().unwrap() {
         let mnn = row["cell"].as_str().unwrap().starts_with("mnn.");

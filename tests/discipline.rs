@@ -149,3 +149,19 @@ fn time_in_launches_ends_a_cell_after_the_fewest() {
     let cells = table(&only_run(&dir.path().join("results")), "cells.csv");
     assert_eq!([&cells[0]["stop"], &cells[0]["launches"]], ["max-time", "2"]);
 }
+
+#[test]
+fn a_cell_that_gets_slower_and_slower_is_marked() {
+    let dir = tempfile::tempdir().unwrap();
+    let command =
+        vec!["python3".into(), support::runner().display().to_string(), "--state".into(), dir.path().join("state").display().to_string()];
+    let path = Scenario { command, variants: vec!["ok", "drifting"], launches: 6, ..Scenario::default() }.write(dir.path());
+    run(bench(dir.path()).arg("run").arg(&path)).expect(0);
+    let cells = table(&only_run(&dir.path().join("results")), "cells.csv");
+    // Gaps of 1, 1.04, ... 1.2 ms: five times the median slope of the 15 pairs of log rates gives -16.6398 % (Python's statistics and math).
+    let drifting = of(&cells, "drifting");
+    let change = number(drifting, "drift_pct").unwrap();
+    assert!((change + 16.6398).abs() < 1e-3, "{change}");
+    assert_eq!(drifting["drift"], "decode_tok_s");
+    assert_eq!((of(&cells, "ok")["drift"].as_str(), number(of(&cells, "ok"), "drift_pct")), ("none", Some(0.0)));
+}

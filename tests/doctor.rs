@@ -378,8 +378,8 @@ async fn what_sampling_costs_is_measured_and_nothing_is_left() {
     let durations = |name: &str| cost[name].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect::<Vec<_>>();
     let (off, on) = (durations("off_s"), durations("on_s"));
     assert_eq!((figure("pairs"), off.len(), on.len(), figure("rate_hz")), (10.0, 10, 10, 10.0), "{cost}");
-    // About a second each; another program on this computer may take half of it.
-    assert!(off.iter().chain(&on).all(|s| (0.2..6.0).contains(s)), "{cost}");
+    // About two seconds each; another program on this computer may take half of it.
+    assert!(off.iter().chain(&on).all(|s| (0.5..12.0).contains(s)), "{cost}");
     assert!(figure("ratio_lo") <= figure("ratio") && figure("ratio") <= figure("ratio_hi"), "{cost}");
     assert!((0.5..2.0).contains(&figure("ratio")), "{cost}");
     // Ten rounds a second, give or take those at both ends.

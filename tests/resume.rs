@@ -15,6 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bench::run::MEMORY_FIGURES;
 use serde_json::Value;
 use support::{Row, Scenario, bench, events, finish, journal, only_run, processes_with, run, runner, table, wait_until};
 
@@ -36,23 +37,8 @@ fn of_the_moment(column: &str) -> bool {
     // The stand-in's time stamps are fixed, so that even TTFT and rates are the same; what the kernel says is not.
     ["run", "segment", "t_ms", "wall_ms"].contains(&column)
         || ["peak_mem_mb", "vm_hwm_mb", "cpu_s"].iter().any(|m| of(m))
-        || MEMORY.iter().any(|m| column.starts_with(m))
+        || MEMORY_FIGURES.iter().any(|m| column.starts_with(m))
 }
-
-/// Memory as the kernel says it: of the moment, and also whether there was a moment to read it.
-const MEMORY: [&str; 11] = [
-    "mem_load_mb",
-    "mem_prefill_mb",
-    "mem_end_mb",
-    "pss_load_mb",
-    "pss_end_mb",
-    "dmabuf_mb",
-    "mapped_file_mb",
-    "swap_mb",
-    "gpu_mem_mb",
-    "mem_available_min_mb",
-    "mem_growth_mb_per_h",
-];
 
 /// The tables that a deterministic runner makes the same every time.
 fn comparable(run: &Path) -> BTreeMap<&'static str, Vec<Row>> {
@@ -66,7 +52,7 @@ fn comparable(run: &Path) -> BTreeMap<&'static str, Vec<Row>> {
                     // The first load of every segment is kept apart.
                     row.retain(|column, _| !column.starts_with("load_ms"));
                 }
-                let momentary = |a: &str| a.starts_with("load_ms=") || MEMORY.iter().any(|m| a.starts_with(m));
+                let momentary = |a: &str| a.starts_with("load_ms=") || MEMORY_FIGURES.iter().any(|m| a.starts_with(m));
                 row.entry("absent".to_owned())
                     .and_modify(|text| *text = text.split(';').filter(|a| !momentary(a)).collect::<Vec<_>>().join(";"));
             }

@@ -36,7 +36,10 @@ impl Zones {
         let unread = || {
             self.read.iter().find(silent).map(|(limit, _)| {
                 let seconds = self.unread_ns / 1_000_000_000;
-                format!("{} gave no temperature for {seconds} s, and its limit is {} C: nobody would see it get too hot", limit.zone, limit.max_c)
+                format!(
+                    "{} gave no temperature for {seconds} s, and its limit is {} C: nobody would see it get too hot",
+                    limit.zone, limit.max_c
+                )
             })
         };
         self.words.clone().or_else(unread)
@@ -63,7 +66,8 @@ impl Watch {
         for line in rows.split(|&b| b == b'\n') {
             let Ok(line) = std::str::from_utf8(line) else { continue };
             let mut fields = line.split(',');
-            let (Some(t_ns), Some("thermal"), Some(zone), Some(value)) = (fields.next(), fields.next(), fields.next(), fields.next()) else {
+            let (Some(t_ns), Some("thermal"), Some(zone), Some(value)) = (fields.next(), fields.next(), fields.next(), fields.next())
+            else {
                 continue;
             };
             let (Ok(t_ns), Ok(value)) = (t_ns.parse::<u64>(), value.parse::<f64>()) else { continue };

@@ -4,6 +4,7 @@ mod compose;
 mod leak;
 pub mod power;
 mod prefix;
+pub mod roof;
 pub mod series;
 pub mod soak;
 

@@ -30,7 +30,7 @@ pub struct Args {
     a: PathBuf,
     /// Run folder that is judged
     b: PathBuf,
-    /// Metric to compare, or `all`; may be repeated [default: ttft_ms prefill_tok_s decode_tok_s load_ms peak_mem_mb energy_j_per_tok]
+    /// Metric to compare, or `all`; may be repeated [default: ttft_ms prefill_tok_s decode_tok_s load_ms load_cold_ms peak_mem_mb energy_j_per_tok]
     #[arg(long)]
     metric: Vec<String>,
     /// Difference that does not matter

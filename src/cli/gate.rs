@@ -1,9 +1,11 @@
 //! `bench gate RUN`.
 
+mod confirm;
+
 use std::path::{Path, PathBuf};
 
 use super::{
-    Format,
+    Format, adb,
     console::printable,
     exit::{Code, Failed},
 };
@@ -32,6 +34,17 @@ pub struct Args {
     /// Gate figures that are composed of graph times too
     #[arg(long)]
     composed: bool,
+    /// Measure what looks regressed again, on the same device: it tells a bad night from a lasting change
+    #[arg(long)]
+    confirm: bool,
+    /// Confirm by an A/B of this older state (a scenario, or a run whose runtimes and files are still there) and the run's, pair by pair
+    #[arg(long, value_name = "SCENARIO|RUN")]
+    confirm_against: Option<PathBuf>,
+    /// Folder for the runs of --confirm (default: that of the run)
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    servers: adb::Servers,
     /// Write a JUnit report
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -54,7 +67,10 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         metrics: args.metric.clone(),
         composed: args.composed,
     };
-    let gate = nightly::gate(&args.run, &settings).map_err(|e| failed(&e))?;
+    let mut gate = nightly::gate(&args.run, &settings).map_err(|e| failed(&e))?;
+    if args.confirm || args.confirm_against.is_some() {
+        confirm::confirm(args, &mut gate)?;
+    }
     show(args, &gate)?;
     Ok(code(&gate))
 }

@@ -7,6 +7,7 @@ mod completions;
 mod console;
 mod devices;
 mod doctor;
+mod estimate;
 mod exit;
 mod gate;
 mod history;
@@ -44,6 +45,8 @@ enum Verb {
     Devices(devices::Args),
     /// Checks everything that a run will need, on this computer and on the devices
     Doctor(doctor::Args),
+    /// Says what a model needs and how fast a SoC can decode it at best, without a device
+    Estimate(estimate::Args),
     /// Writes a scenario for a model that you have
     Import(import::Args),
     /// Lists and installs what the backends need
@@ -83,6 +86,7 @@ pub fn main() -> ExitCode {
         Verb::Check(args) => check::main(&args),
         Verb::Devices(args) => devices::main(&args),
         Verb::Doctor(args) => doctor::main(&args),
+        Verb::Estimate(args) => estimate::main(&args),
         Verb::Import(args) => import::main(&args),
         Verb::Runtimes(args) => runtimes::main(args),
         Verb::Report(args) => report::main(&args),

@@ -1,16 +1,24 @@
 //! `bench plan SCENARIO`: the cells and the time, without running anything.
 
+mod flash;
+mod lacks;
+
 use std::{io::IsTerminal, path::PathBuf, time::Duration};
 
 use bench_backend_api::DeviceFacts;
 use serde_json::json;
 
+use self::{
+    flash::flash,
+    lacks::{Lack, lacks},
+};
 use super::{
     Format,
     exit::{Code, Failed},
 };
 use crate::{
     device, registry,
+    runtimes::Cache,
     scenario::{AbError, Assumptions, Estimate, Filter, Plan, PlannedCell, Problems, Scenario, Side, estimate, pair},
 };
 
@@ -100,11 +108,19 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     let Some(time) = times.reduce(Estimate::and) else { return Ok(Code::Done) };
     let cells = || plans.iter().zip(Side::ALL).flat_map(|(plan, side)| plan.cells.iter().map(move |cell| (side, cell)));
     let (ab, plan) = (plans.len() > 1, &plans[0]);
+    // Without a home folder nothing is installed that could be looked for.
+    let cache = Cache::locate();
+    let mut missing: Vec<Lack> = Vec::new();
+    for ((plan, own), scenario) in plans.iter().zip(&own).zip(&scenarios) {
+        let found = cache.as_ref().map_or_else(Vec::new, |cache| lacks(plan, &registry::with(own), &facts(scenario), cache));
+        missing.extend(found.into_iter().filter(|lack| !missing.iter().any(|known| known.backend == lack.backend)).collect::<Vec<_>>());
+    }
+    let staged = (!plan.device.local).then(|| flash(&plans));
     if args.format == Format::Json {
         let side = |side: Side| ab.then_some(side);
         let cells: Vec<_> = cells().map(|(of, c)| json!({"cell": c.id, "skipped": c.skipped, "side": side(of)})).collect();
         let value = json!({"scenario": plan.name, "seed": plan.seed, "cells": cells, "launches": time.launches,
-            "soaks": soaks(plan),
+            "soaks": soaks(plan), "missing": missing, "staged_bytes": staged.map(|s| s.files + s.made),
             "expected_s": time.expected.as_secs_f64(), "worst_s": time.worst.as_secs_f64()});
         super::print(&format!("{}\n", serde_json::to_string_pretty(&value)?))?;
         return Ok(Code::Done);
@@ -115,6 +131,11 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         Some(reason) => format!("{}  {}: {reason}", word("skip", side), cell.id),
     };
     let mut lines: Vec<String> = cells().map(line).collect();
+    lines.extend(missing.iter().map(|lack| format!("{}: its cells are skipped unless this is mended: {}", lack.backend, lack.why)));
+    lines.extend(staged.map(|s| {
+        let made = if s.made > 0 { format!(", about {} of them of models that are made first", megabytes(s.made)) } else { String::new() };
+        format!("models take {} on the device's flash{made}; what is there already is not sent again", megabytes(s.files + s.made))
+    }));
     lines.extend(plan.no_soak().map(str::to_owned));
     if let (Some(soak), soaked @ 1..) = (&plan.soak, time.soaks) {
         let [usual, most] = soak.disk_bytes(plan.telemetry_rate_hz).map(|bytes| bytes.div_ceil(1_000_000));
@@ -140,6 +161,10 @@ fn soaks(plan: &Plan) -> serde_json::Value {
     let disk = plan.soak.as_ref().map(|s| s.disk_bytes(plan.telemetry_rate_hz));
     json!({"cells": cells, "duration_s": plan.soak.as_ref().map(|s| s.duration_ms as f64 / 1e3),
         "disk_bytes_usual": disk.map(|d| d[0]), "disk_bytes_most": disk.map(|d| d[1])})
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{} MB", bytes.div_ceil(1_000_000))
 }
 
 fn seconds(time: Duration) -> humantime::FormattedDuration {

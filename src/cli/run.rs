@@ -1,6 +1,12 @@
 //! `bench run SCENARIO`.
 
-use std::{fs, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use tokio::sync::watch;
 
@@ -24,6 +30,7 @@ use crate::{
     results::folder::Folder,
     run::{self, Outcome, RunError},
     runtimes::{Cache, agent_for},
+    scenario::Plan,
 };
 
 mod ab;
@@ -83,6 +90,33 @@ pub struct Args {
 pub fn main(args: &Args) -> anyhow::Result<Code> {
     let (wanted, old) = Wanted::of(args)?;
     measure(args, &wanted, old)
+}
+
+/// Measures stored plans again, for whoever judges them: one, or two as the sides of an A/B run. Gives the new folders, side A first; nothing is
+/// downloaded.
+pub fn again(plans: Vec<Plan>, out: &Path, servers: &adb::Servers) -> anyhow::Result<(Code, Vec<PathBuf>)> {
+    let names = |out: &Path| -> BTreeSet<PathBuf> { fs::read_dir(out).into_iter().flatten().flatten().map(|entry| entry.path()).collect() };
+    let of: Vec<String> = plans.iter().map(|plan| plan.name.clone()).collect();
+    let before = names(out);
+    let args = Args {
+        scenario: None,
+        ab: None,
+        only: None,
+        out: out.to_owned(),
+        reports: PathBuf::new(),
+        resume: None,
+        retry_failed: false,
+        servers: servers.clone(),
+        on_battery: false,
+        yes: false,
+        offline: true,
+        strict: false,
+        no_report: true,
+        format: Format::Human,
+    };
+    let code = measure(&args, &Wanted::of_plans(plans), Vec::new())?;
+    let new = |path: &PathBuf| path.file_name().is_some_and(|name| of.iter().any(|of| name.to_string_lossy().contains(of.as_str())));
+    Ok((code, names(out).difference(&before).filter(|path| new(path)).cloned().collect()))
 }
 
 /// Measures on every device that is meant; `old` are the folders of a run that goes on.

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// A SoC with a Hexagon processor. What no public source tells is absent.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -22,6 +22,8 @@ pub struct Soc {
     pub htp_arch: u32,
     /// Tightly coupled memory of the NPU, in MB (2^20 bytes).
     pub vtcm_mb: Option<u32>,
+    /// Last-level cache in front of the DRAM (Qualcomm's LLCC), in KB (2^10 bytes): at least that much.
+    pub llc_kb: Option<u32>,
     /// Its DRAM.
     pub memory: Option<Memory>,
     /// Whether its NPU can hold a language model.
@@ -43,6 +45,8 @@ pub struct Memory {
     /// Type, clock and width.
     #[serde(rename = "type")]
     pub kind: String,
+    /// Width of all channels together, in bits.
+    pub bus_bits: u32,
     /// Peak bandwidth in GB/s (10^9 bytes): twice the clock times the width.
     pub peak_gb_s: f64,
     /// How sure it is.
@@ -50,7 +54,7 @@ pub struct Memory {
 }
 
 /// How sure a figure is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidence {
     /// The vendor says it.
@@ -59,6 +63,17 @@ pub enum Confidence {
     Medium,
     /// Inferred from a sibling.
     Low,
+}
+
+impl Confidence {
+    /// As the catalogue writes it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::High => "high",
+            Self::Medium => "medium",
+            Self::Low => "low",
+        }
+    }
 }
 
 /// What devices with a chip call it, besides its part number (`ro.soc.model`).
@@ -171,6 +186,7 @@ mod tests {
         for soc in catalogue() {
             let mut facts = vec!["soc", "soc-model", "htp-arch", "llm-on-npu"];
             facts.extend(soc.vtcm_mb.map(|_| "vtcm-mb"));
+            facts.extend(soc.llc_kb.map(|_| "llc-kb"));
             facts.extend(soc.memory.as_ref().map(|_| "memory"));
             facts.extend((!soc.says.machine.is_empty()).then_some("machine"));
             facts.extend(soc.says.platform.as_ref().map(|_| "platform"));
@@ -196,8 +212,11 @@ mod tests {
     fn bandwidths_are_those_of_their_clock_and_width() {
         // Clock in MHz and bytes across; two transfers a clock.
         for (part, mhz, bytes) in [("SM8550", 4200.0, 8.0), ("SM8650", 4800.0, 8.0), ("SM8750", 5300.0, 8.0), ("SM8850", 5300.0, 8.0)] {
-            let peak = find(part).and_then(|s| s.memory.as_ref()).unwrap().peak_gb_s;
-            assert!((peak - 2.0 * mhz * bytes / 1000.0).abs() < 0.05, "{part} {peak}");
+            let memory = find(part).and_then(|s| s.memory.as_ref()).unwrap();
+            assert!((memory.peak_gb_s - 2.0 * mhz * bytes / 1000.0).abs() < 0.05, "{part} {memory:?}");
+        }
+        for memory in catalogue().iter().filter_map(|s| s.memory.as_ref()) {
+            assert!(memory.kind.ends_with(&format!(", {} bits", memory.bus_bits)), "{memory:?}");
         }
         assert!(catalogue().iter().filter_map(|s| s.memory.as_ref()).all(|m| (20.0..250.0).contains(&m.peak_gb_s)));
     }

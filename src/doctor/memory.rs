@@ -3,19 +3,22 @@
 //! need = weights + KV cache + activations
 //!
 //! - weights: the artifact's files, which are mapped or copied whole; without files the parameters times the bits of the class.
-//! - KV cache: 2 (keys and values) x layers x kv-heads x head-dim x context x bytes of an element. Its precision is the artifact's secret unless the
+//! - KV cache: that of a token (`analysis/roof`) for each token of the context. Its precision is the artifact's secret unless the
 //!   axis `kv` tells; 16 bits are assumed, which is the most.
 //! - activations, graphs and the runtime: 0.4 GB, the upper end of what public peaks leave beside the other two (0.2 to 0.4 GB).
 
 use bench_backend_api::Geometry;
+
+use crate::analysis::roof::kv_bytes_per_token;
 
 /// Activations, graphs and the runtime, in bytes.
 pub const REST: u64 = 400_000_000;
 
 /// Bytes of the KV cache for a context of so many tokens, with elements of so many bits; `None` for an unknown shape.
 pub fn kv_bytes(g: &Geometry, context: u32, bits: u32) -> Option<u64> {
-    let factors = [g.layers?, g.kv_heads?, g.head_dim?, context, bits];
-    factors.into_iter().try_fold(2_u64, |product, n| product.checked_mul(u64::from(n))).map(|n| n / 8)
+    let bytes = kv_bytes_per_token(g, f64::from(bits)).ok()? * f64::from(context);
+    // More than any device has.
+    (bytes < u64::MAX as f64).then_some(bytes as u64)
 }
 
 /// Bytes that a model needs beside what already runs; without a known shape the KV cache is left out, and the figure is a lower bound.

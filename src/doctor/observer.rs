@@ -20,8 +20,8 @@ use crate::{
 const RATE_HZ: f64 = 10.0;
 /// Pairs of runs: from ten on there is a bootstrap interval of their median.
 const PAIRS: usize = 10;
-/// How long one piece of work should take, in seconds.
-const WORK_S: f64 = 1.0;
+/// How long one piece of work should take, in seconds: in a short one the start and the end of sampling, which read each source once more, weigh too much.
+const WORK_S: f64 = 2.0;
 /// The work is counted on a run of at least this length, in seconds: a shell's start is no part of it.
 const COUNTED_S: f64 = 0.25;
 /// Turns of the loop that even a slow shell makes in a second, and more than the fastest makes in ten.

@@ -30,7 +30,7 @@ pub use pairs::{Lone, NotOk};
 
 /// What is compared unless told otherwise: what a user of a model waits for and pays for. The other metrics mostly say the same again, and
 /// every further one is a further chance to be wrong.
-pub const USUAL: [&str; 6] = ["ttft_ms", "prefill_tok_s", "decode_tok_s", "load_ms", "peak_mem_mb", "energy_j_per_tok"];
+pub const USUAL: [&str; 7] = ["ttft_ms", "prefill_tok_s", "decode_tok_s", "load_ms", "load_cold_ms", "peak_mem_mb", "energy_j_per_tok"];
 
 /// How to compare.
 #[derive(Debug, Clone)]
@@ -193,6 +193,16 @@ pub fn compare(a: &Run, b: &Run, settings: &Settings) -> Result<Comparison, Comp
     let partners = Partners::of(a, b);
     let found = pairs::pair(a, b, partners);
     notes.extend(found.note.clone());
+    let mut sessions = settings.sessions.clone();
+    if partners.is_none() {
+        let shared = [("A", a), ("B", b)].into_iter().filter_map(|(name, run)| Some(format!("{} in {name}", session::busy(run)?)));
+        let shared: Vec<String> = shared.collect();
+        sessions.busy = !shared.is_empty();
+        if sessions.busy {
+            notes.push(format!("the computer was busy with something else: {}", shared.join(", ")));
+        }
+    }
+    let settings = &Settings { sessions, ..settings.clone() };
     let differences = unlike::between(a, b, found.both.iter().map(|pair| (pair.key, pair.a, pair.b)));
     let ok: Vec<_> = found.both.iter().filter(|pair| pair.a.is_ok() && pair.b.is_ok()).collect();
     let mut rows = Vec::new();
@@ -297,7 +307,8 @@ fn judge(
         return Outcome::Not { not_compared: "the values have no ratio".to_owned() };
     };
     let interleaved = spread.source == Source::Interleaved;
-    let interval = effect.interval.zip(effect.error).map(|(_, error)| spread.widen(effect.log, error, effect.degrees));
+    let both = effect.interval.zip(effect.error).filter(|_| spread.sd.is_finite());
+    let interval = both.map(|(_, error)| spread.widen(effect.log, error, effect.degrees));
     let oriented = interval.map(|(lo, hi)| Effect::oriented(effect.log, lo, hi, metric.higher_is_better));
     let verdict = oriented.map_or(Verdict::Undecided, |effect| effect.verdict(tolerance));
     let decide = if verdict == Verdict::Undecided {
@@ -315,7 +326,7 @@ fn judge(
         decide,
         pairs: interleaved.then_some(launches),
         mde: if interleaved { ab::detectable(&effect, tolerance) } else { None },
-        error: effect.error.filter(|_| effect.interval.is_some()),
+        error: both.map(|(_, error)| error),
     })
 }
 

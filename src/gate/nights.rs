@@ -3,28 +3,27 @@
 //! A night gives one number, the location of its launches' logs, because its launches share the night: room, charge, what else the device
 //! did. The spread between nights holds the noise within them, so it alone says what is usual.
 //!
-//! **Window.** The mean of the last 1, 2, 3, 5, 8 and 13 nights is held against the nights before it, the newest [`BASELINE`] of them. One night finds
-//! a large change at once, three find the small one. Each has its own level, which together are under 1 % of false alarms a
-//! cell and night.
+//! **Windows.** The mean of the last 1, 2, 3 and up to 21 nights is held against the nights before them ([`WINDOWS`]). One night finds a
+//! large change at once, three find a small one, many a change that no three could. Each has its own level; together they raise a false
+//! alarm in under 1 % of cell-nights.
 //!
-//! **Baseline.** Only the nights given count: who accepts a change begins the history at the night that is accepted.
+//! **Which nights before.** A change for the worse stays reported until it is accepted, also when it is so old that it fills the history: the
+//! level that counts is the one before it (`baseline.rs`). Who accepts a change gives a history that begins with it.
+
+mod baseline;
 
 use serde::{Deserialize, Serialize};
 
 use super::verdict::{Effect, Verdict};
-use crate::stats::{hodges_lehmann, log_centre, mean, median, outliers, standard_deviation, student};
+use crate::stats::{log_centre, mean, student};
+pub use baseline::{ASSUMED, BASELINE};
+use baseline::{Baseline, Reference, reference};
 
-/// Most nights that a baseline has: enough for its level and spread, few enough to follow what drifts slowly.
-pub const BASELINE: usize = 30;
-
-/// Fewest nights that tell their own spread.
-pub const FEWEST: usize = 5;
-
-/// Spread between nights in logs that is assumed under [`FEWEST`] nights: 1 %, what phones in a room without climate control show.
-pub const ASSUMED: f64 = 0.01;
+/// Fewest nights that tell their own spread; with fewer, what is assumed of it weighs more, and the judgement says so.
+pub const FEWEST: usize = baseline::WORTH + 1;
 
 /// Nights of a window and the one-sided level at which it raises an alarm.
-const WINDOWS: [(usize, f64); 6] = [(1, 0.001), (2, 0.0015), (3, 0.003), (5, 0.0008), (8, 0.0008), (13, 0.0008)];
+const WINDOWS: [(usize, f64); 7] = [(1, 0.001), (2, 0.0015), (3, 0.005), (5, 0.0005), (8, 0.0005), (13, 0.0005), (21, 0.0005)];
 
 /// The window within which a regression of the asked size is meant to be found.
 const MEANT: (usize, f64) = WINDOWS[2];
@@ -60,7 +59,7 @@ impl Night {
 /// What is said of tonight.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// The word.
+    /// The word. Unchanged: a regression of the asked size is excluded, and nothing better is proven.
     pub verdict: Verdict,
     /// The change that the word rests on, with its 95 % interval; above 0 is worse. `None` without a night to compare with.
     pub effect: Option<Effect>,
@@ -72,8 +71,8 @@ pub struct Judgement {
     pub tolerance: f64,
     /// Smallest regression that is found within three nights nine times out of ten (0.02 for 2 %).
     pub mde: Option<f64>,
-    /// Nights, tonight included, after which a change of the asked size would be found or excluded; `None` when no number of
-    /// nights helps, or none is needed.
+    /// Nights, tonight included, after which a regression of the asked size would be found nine times out of ten; `None` when more of them
+    /// do not help, or tonight is decided.
     pub nights_needed: Option<usize>,
     /// Place in the history, tonight being its length, of the first night of the change that is reported.
     pub since: Option<usize>,
@@ -81,69 +80,13 @@ pub struct Judgement {
     pub reasons: Vec<String>,
 }
 
-/// Level and spread of the nights that tonight is held against.
-#[derive(Debug, Clone, Copy)]
-struct Baseline {
-    level: f64,
-    /// Standard deviation of a night.
-    spread: f64,
-    degrees: f64,
-    /// Typical standard error within a night.
-    within: f64,
-    nights: usize,
-    assumed: bool,
-}
-
-impl Baseline {
-    /// Of the newest [`BASELINE`] nights. Nights that stand apart move neither level nor spread.
-    fn of(nights: &[Night]) -> Option<Self> {
-        let nights = &nights[nights.len().saturating_sub(BASELINE)..];
-        let values: Vec<f64> = nights.iter().map(|night| night.at).collect();
-        let level = hodges_lehmann(&values)?.at;
-        let errors: Vec<f64> = nights.iter().filter_map(|night| night.error).collect();
-        let within = median(&errors);
-        if values.len() < FEWEST {
-            let within = within?;
-            return Some(Self {
-                level,
-                spread: within.hypot(ASSUMED),
-                degrees: f64::INFINITY,
-                within,
-                nights: values.len(),
-                assumed: true,
-            });
-        }
-        let flags = outliers(&values);
-        let kept: Vec<f64> = values.iter().zip(flags).filter(|(_, apart)| !apart).map(|(value, _)| *value).collect();
-        let within = within.unwrap_or(0.0);
-        let spread = standard_deviation(&kept)?.max(within);
-        Some(Self { level, spread, degrees: (kept.len() - 1) as f64, within, nights: values.len(), assumed: false })
-    }
-
-    /// Standard error of the mean of such nights against the level.
-    fn error(&self, window: &[Night]) -> f64 {
-        let n = window.len() as f64;
-        // Estimates of errors scatter themselves; only what is plainly noisier than usual counts as such.
-        let excess = |night: &Night| {
-            let own = night.error.filter(|own| *own > 1.5 * self.within);
-            own.map_or(0.0, |own| own * own - self.within * self.within)
-        };
-        let of_window = self.spread.powi(2) / n + window.iter().map(excess).sum::<f64>() / (n * n);
-        (of_window + self.of_level()).sqrt()
-    }
-
-    /// Variance of the level itself, by the efficiency of Hodges and Lehmann's location.
-    fn of_level(&self) -> f64 {
-        self.spread.powi(2) / (0.955 * self.nights as f64)
-    }
-}
-
-/// Judges tonight by the nights before it, oldest first. `asked` is the change that must not pass (0.02 for 2 %).
+/// Judges tonight by the nights before it, oldest first. `asked` is the regression that must not pass (0.02 for 2 %).
 pub fn judge(history: &[Night], tonight: Night, asked: f64) -> Judgement {
     let limit = asked.max(0.0).ln_1p();
     let mut nights = history.to_vec();
     nights.push(tonight);
-    let looks: Vec<Look> = WINDOWS.into_iter().filter_map(|window| Look::of(&nights, window)).collect();
+    let kept = reference(&nights);
+    let looks: Vec<Look> = WINDOWS.into_iter().filter_map(|window| Look::of(&nights, &kept, window)).collect();
     let mut found = Judgement {
         verdict: Verdict::Undecided,
         effect: None,
@@ -156,71 +99,73 @@ pub fn judge(history: &[Night], tonight: Night, asked: f64) -> Judgement {
         reasons: Vec::new(),
     };
     let Some(first) = looks.first() else {
-        found.reasons.push(match history.len() {
-            0 => "there is no night before this one".to_owned(),
-            n => format!("{n} nights without an error of their own, fewer than {FEWEST}, tell no noise: repeat launches"),
-        });
+        found.reasons.push("there is no night before this one".to_owned());
         return found;
     };
-    let baseline = first.baseline;
-    let three = baseline.critical(MEANT);
-    let tolerance = three.clamp(limit / 2.0, limit);
-    let mde = three.max(tolerance) + student(POWER, baseline.degrees) * baseline.plain_error(MEANT.0);
-    (found.tolerance, found.mde) = (tolerance.exp_m1(), Some(mde.exp_m1()));
-    // The strongest evidence speaks.
-    let beyond = |look: &&Look| look.change.abs() > look.critical && look.change.abs() > tolerance && look.holds(tolerance);
-    let alarm = looks.iter().filter(beyond).max_by(|a, b| (a.change.abs() / a.critical).total_cmp(&(b.change.abs() / b.critical)));
-    let look = alarm.unwrap_or(first);
-    found.effect = Some(look.effect());
-    (found.window, found.baseline) = (look.window, look.baseline.nights);
-    let reach = student(0.95, first.baseline.degrees) * first.error;
+    let usual = first.baseline;
+    let noise = usual.critical(MEANT);
+    let tolerance = noise.clamp(limit / 2.0, limit);
+    found.tolerance = tolerance.exp_m1();
+    found.mde = Some(usual.finds(MEANT, POWER).max(tolerance).exp_m1()).filter(|mde| mde.is_finite());
+    // The clearest evidence speaks.
+    let clearness = |look: &Look| look.change.abs() / look.critical.max(f64::MIN_POSITIVE);
+    // What the last three nights do not show any more is over, however bad the weeks before were.
+    let lately = looks.iter().filter(|look| look.window <= MEANT.0).map(|look| look.change).next_back().unwrap_or(first.change);
+    // And what tonight alone excludes, at 99 %, is over at once.
+    let tonight = student(0.99, usual.degrees) * first.error;
+    let lasts = |look: &&Look| {
+        let worse = look.change.signum();
+        first.change * worse + tonight > tolerance && (look.window <= MEANT.0 || lately * worse > tolerance / 2.0)
+    };
+    let alarm = looks.iter().filter(|look| look.is_alarm(tolerance)).filter(lasts).max_by(|a, b| clearness(a).total_cmp(&clearness(b)));
+    let spoken = alarm.unwrap_or(first);
+    (found.effect, found.window, found.baseline) = (Some(spoken.effect()), spoken.window, spoken.baseline.nights);
     found.verdict = match alarm {
         Some(look) if look.change > 0.0 => Verdict::Regressed,
         Some(_) => Verdict::Improved,
-        None if first.change.abs() + reach < limit => Verdict::Unchanged,
+        None if first.change + student(0.95, usual.degrees) * first.error < limit => Verdict::Unchanged,
         None => Verdict::Undecided,
     };
+    if let Some(look) = alarm {
+        let begin = kept.worse_since.filter(|_| look.change > 0.0);
+        found.since = Some(begin.unwrap_or_else(|| onset(&nights, &look.baseline, look.change)));
+    }
     if found.verdict == Verdict::Undecided {
-        found.nights_needed = baseline.nights_needed(limit);
+        found.nights_needed = WINDOWS.into_iter().find(|window| usual.finds(*window, POWER) <= limit).map(|(nights, _)| nights);
+        let of = format!("a change of {}", percent(asked));
         found.reasons.push(match found.nights_needed {
-            Some(nights) => format!("one night does not tell a change of {:.1} %: {nights} would", asked * 100.0),
+            Some(1) => format!("tonight neither shows nor excludes {of}: another night would"),
+            Some(nights) => format!("one night does not tell {of}: {nights} in a row would"),
             None => format!(
-                "no number of nights tells a change of {:.1} % against {} nights that spread by {:.1} %: more repetitions, or a steadier device",
-                asked * 100.0,
-                baseline.nights,
-                baseline.spread * 100.0
+                "nights spread by {} here, so that no number of them tells {of} from the {} before: more repetitions, or a steadier device",
+                percent(usual.spread),
+                usual.nights
             ),
         });
     }
-    if baseline.assumed {
-        found.reasons.push(format!(
-            "{} nights before this one: their spread is not known yet and assumed to be {:.0} %",
-            baseline.nights,
-            ASSUMED * 100.0
-        ));
+    if usual.nights < FEWEST {
+        let nights = if usual.nights == 1 { "one night".to_owned() } else { format!("{} nights", usual.nights) };
+        found.reasons.push(format!("only {nights} to compare with: that nights spread by {} is assumed", percent(ASSUMED)));
     }
     found
 }
 
-impl Baseline {
-    /// Standard error of the mean of `window` usual nights against the level.
-    fn plain_error(&self, window: usize) -> f64 {
-        (self.spread.powi(2) / window as f64 + self.of_level()).sqrt()
-    }
+fn percent(ratio: f64) -> String {
+    let digits = format!("{:.2}", ratio * 100.0);
+    format!("{} %", digits.trim_end_matches('0').trim_end_matches('.'))
+}
 
-    /// Change from which such a window raises an alarm.
-    fn critical(&self, (window, level): (usize, f64)) -> f64 {
-        student(1.0 - level, self.degrees) * self.plain_error(window)
+/// First of the last nights that differs from the level as the change does: where the nights since then, taken together, differ most clearly.
+fn onset(nights: &[Night], level: &Baseline, change: f64) -> usize {
+    let (mut sum, mut best) = (0.0, (nights.len() - 1, f64::NEG_INFINITY));
+    for (back, night) in nights.iter().rev().enumerate() {
+        sum += (night.at - level.level) * change.signum();
+        let clear = sum / ((back + 1) as f64).sqrt();
+        if clear > best.1 {
+            best = (nights.len() - 1 - back, clear);
+        }
     }
-
-    /// Nights of the smallest window that finds a change of the size `limit` as surely as [`POWER`] says.
-    fn nights_needed(&self, limit: f64) -> Option<usize> {
-        let finds = |(window, level): (usize, f64)| {
-            let needed = student(1.0 - level, self.degrees) + student(POWER, self.degrees);
-            needed * self.plain_error(window) <= limit
-        };
-        WINDOWS.into_iter().find(|window| finds(*window)).map(|(nights, _)| nights)
-    }
+    best.0
 }
 
 /// One window of the last nights, against those before it.
@@ -236,27 +181,26 @@ struct Look {
 }
 
 impl Look {
-    fn of(nights: &[Night], (window, level): (usize, f64)) -> Option<Self> {
-        let (before, last) = nights.split_at_checked(nights.len().checked_sub(window)?)?;
-        let baseline = Baseline::of(before)?;
+    /// Nights in the window are left out of the level that counts. `None` when the window reaches back over a step, or fewer nights are
+    /// left than it has: a long window against a short past is that past's accident.
+    fn of(nights: &[Night], kept: &Reference, (window, level): (usize, f64)) -> Option<Self> {
+        let begin = nights.len().checked_sub(window).filter(|begin| *begin >= kept.level_since)?;
+        let before: Vec<Night> = kept.places.iter().filter(|place| **place < begin).map(|place| nights[*place]).collect();
+        let baseline = Baseline::of(&before).filter(|found| found.nights >= window)?;
+        let last = &nights[begin..];
         let mut values: Vec<f64> = last.iter().map(|night| night.at - baseline.level).collect();
         let change = mean(&values)?;
         values.sort_by(f64::total_cmp);
         let rest = if change > 0.0 { &values[..window - 1] } else { &values[1..] };
         let error = baseline.error(last);
-        Some(Self {
-            window,
-            baseline,
-            change,
-            without_most: mean(rest).unwrap_or(change),
-            error,
-            critical: student(1.0 - level, baseline.degrees) * error,
-        })
+        let critical = student(1.0 - level, baseline.degrees) * error;
+        Some(Self { window, baseline, change, without_most: mean(rest).unwrap_or(change), error, critical })
     }
 
-    /// Whether the change is not one single night's: one bad night is no bad week.
-    fn holds(&self, tolerance: f64) -> bool {
-        self.without_most * self.change.signum() > tolerance / 2.0
+    /// Whether the change is no chance, large enough to count, and not one single night's: one bad night is no bad week.
+    fn is_alarm(&self, tolerance: f64) -> bool {
+        let change = self.change.abs();
+        change > self.critical && change > tolerance && self.without_most * self.change.signum() > tolerance / 2.0
     }
 
     fn effect(&self) -> Effect {

@@ -79,8 +79,8 @@ pub struct Cell {
 }
 
 /// Columns of `launches.csv` that tell in what state a launch was made.
-pub const STATE: [&str; 8] =
-    ["load_state", "start_skin_c", "start_npu_c", "start_cpu_c", "start_battery_c", "start_battery_pct", "start_charging", "start_screen"];
+pub const STATE: [&str; 7] =
+    ["start_skin_c", "start_npu_c", "start_cpu_c", "start_battery_c", "start_battery_pct", "start_charging", "start_screen"];
 
 /// What one launch gives for a metric: the median of its warm queries, or its own figure.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -11,6 +11,7 @@ pub mod portable;
 pub mod power;
 mod prefix;
 pub mod read;
+mod roof;
 pub mod schema;
 pub mod soak;
 #[cfg(test)]

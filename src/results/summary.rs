@@ -247,6 +247,7 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, 
         let methods: BTreeSet<&str> = good.iter().filter_map(|r| of(r)?.memory.method.as_deref()).collect();
         row.maybe("peak_mem_method", if methods.len() > 1 { Some("mixed") } else { methods.first().copied() });
     }
+    drift(row, &figures);
     row.maybe("n_small", small.then_some(1)).set("absent", absent.join(";"));
     for (column, pick) in [
         ("reported_ttft_ms", (|m: &QueryMetrics| m.reported_ttft_ms) as Pick),
@@ -259,6 +260,17 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, 
     let firsts: Vec<f64> =
         good.iter().filter_map(|r| r.parsed.queries.iter().find(|q| q.query == 0)).filter_map(|q| query_metrics(q).ttft_ms).collect();
     row.number("first_query_ttft_ms", stats::median(&firsts));
+}
+
+/// What the launches, in the order in which they were made, tell of a device that gets slower or faster.
+fn drift(row: &mut Row, figures: &[QueryMetrics]) {
+    let series = |pick: Pick| stats::drift(&figures.iter().filter_map(pick).collect::<Vec<_>>());
+    let found = [("decode_tok_s", series(|m| m.decode_tok_s)), ("ttft_ms", series(|m| m.ttft_ms))];
+    let known: Vec<_> = found.into_iter().filter_map(|(metric, drift)| Some((metric, drift?))).collect();
+    let Some((_, first)) = known.first() else { return };
+    let marked: Vec<&str> = known.iter().filter(|(_, drift)| drift.is_marked()).map(|(metric, _)| *metric).collect();
+    row.number("drift_pct", Some(100.0 * first.change));
+    row.set("drift", if marked.is_empty() { "none".to_owned() } else { marked.join(";") });
 }
 
 /// How power was measured.

@@ -20,7 +20,7 @@ use super::{
     npu::Npu,
     portable::Portable,
     power::RunPower,
-    prefix,
+    prefix, roof,
     schema::{self, FORMAT_VERSION, METRIC_ENDS, METRICS, Table},
     soak,
     start::Start,
@@ -174,6 +174,7 @@ pub fn write(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
 fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, Vec<(String, Status)>), FolderError> {
     let mut recorded = launches::read(run, &manifest.device.name)?;
     let prefixes = prefix::check(&mut recorded, plan);
+    let roofs = roof::check(&mut recorded, plan, manifest);
     let power = RunPower::read(run, plan, &manifest.device.name, &recorded);
     let context = Context { plan, manifest, power: &power };
     let npu = Npu::of(plan, manifest, &recorded);
@@ -226,6 +227,7 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     for cell in &plan.cells {
         let (mut row, status) = summary::row(cell, plan, manifest, &recorded, (&metrics, &power));
         row.maybe("check_prefix", prefixes.get(&cell.id));
+        roof::cell(&mut row, roofs.get(&cell.id));
         if status == Status::Ok {
             npu.cell(&cell.id, &recorded, &mut row);
         }

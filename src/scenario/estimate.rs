@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use bench_backend_api::{Backend, Cell, Geometry, Quant};
+use bench_backend_api::{Backend, Cell, Quant};
 
 use super::{
     checked::{Order, Profile},
+    parameters::Parameters,
     plan::Plan,
 };
 
@@ -76,7 +77,6 @@ impl Estimate {
 pub fn estimate(plan: &Plan, backends: &[&dyn Backend], assume: &Assumptions) -> Estimate {
     let m = &plan.measure;
     let runnable = plan.runnable();
-    let seconds_of = |places: &[usize]| -> f64 { places.iter().map(|i| launch_s(&plan.cells[*i].cell, m.asked_queries(), assume)).sum() };
     let layers = |i: &usize| backends.iter().any(|b| b.id() == plan.cells[*i].cell.backend && b.describe().layers);
     let profiled: Vec<usize> = if m.profile == Profile::Layers { runnable.iter().copied().filter(layers).collect() } else { Vec::new() };
     let (min, max) = (f64::from(m.repetitions_min), f64::from(m.repetitions_max));
@@ -87,11 +87,17 @@ pub fn estimate(plan: &Plan, backends: &[&dyn Backend], assume: &Assumptions) ->
     let launches = cells * max + profiled.len() as f64;
     let block = if m.order == Order::Interleaved { cells } else { max };
     let budget = m.budget_ms.map_or(f64::INFINITY, |b| b as f64 / 1e3);
-    let expected = (seconds_of(&runnable) * likely + seconds_of(&profiled) * assume.profile_factor).min(budget);
+    // After that time in its launches a cell gets no more than the fewest of them.
+    let cap = m.max_time_ms.map_or(f64::INFINITY, |ms| ms as f64 / 1e3);
+    let of_cell = |launches: f64, each: f64| (launches * each).min((min * each).max(cap + each));
+    let each = |i: &usize| launch_s(&plan.cells[*i].cell, m.asked_queries(), assume);
+    let measured: f64 = runnable.iter().map(|i| of_cell(likely, each(i))).sum();
+    let expected = (measured + profiled.iter().map(each).sum::<f64>() * assume.profile_factor).min(budget);
     // A device that is never ready is waited for before each block, for the whole time-out.
     let settle = plan.settle.as_ref().map_or(0.0, |s| s.timeout_ms as f64 / 1e3);
     let blocks = if m.order == Order::Interleaved { max } else { cells };
-    let worst = (launches * longest_launch + blocks * settle).min(budget + settle + block * longest_launch);
+    let longest = cells * of_cell(max, longest_launch) + profiled.len() as f64 * longest_launch;
+    let worst = (longest + blocks * settle).min(budget + settle + block * longest_launch);
     // The budget is the measurement's: a soak has a duration of its own, after the time that its load may take.
     let soaks = plan.soaked().len();
     let ms = plan.soak.as_ref().map_or(0, |s| s.duration_ms + s.cool_down_ms);
@@ -108,22 +114,12 @@ fn seconds(s: f64) -> Duration {
 }
 
 fn launch_s(cell: &Cell, queries: u32, assume: &Assumptions) -> f64 {
-    let parameters = cell.model.geometry.as_ref().and_then(parameters).unwrap_or(assume.unknown_parameters);
+    let parameters = cell.model.geometry.as_ref().and_then(|g| Parameters::of(g).ok()).map_or(assume.unknown_parameters, |p| p.total());
     let bytes = parameters * bits(cell.quant) / 8.0;
     let step = assume.step_s + bytes / assume.read_bytes_per_s;
     let chunks = f64::from(cell.workload.prompt_tokens().div_ceil(cell.model.usual_chunk().max(1)));
     let steps = f64::from(cell.workload.gen_tokens().saturating_sub(1));
     assume.launch_s + bytes / assume.load_bytes_per_s + f64::from(queries) * (chunks + steps) * step
-}
-
-/// Parameters of a Llama-like decoder, if its shape is known: attention, gated feed-forward and the two ends.
-pub fn parameters(g: &Geometry) -> Option<f64> {
-    let shape = [g.layers?, g.hidden?, g.heads?, g.kv_heads?, g.head_dim?, g.ffn?, g.vocab?];
-    let [layers, hidden, heads, kv, dim, ffn, vocab] = shape.map(f64::from);
-    let attention = hidden * dim * (2.0 * heads + 2.0 * kv);
-    let feed_forward = 3.0 * hidden * ffn * f64::from(g.experts.max(1));
-    let ends = hidden * vocab * if g.tied_embeddings { 1.0 } else { 2.0 };
-    Some(layers * (attention + feed_forward) + ends)
 }
 
 /// Bits of a weight, its share of the scales included.

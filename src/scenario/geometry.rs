@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     load::{read_text, read_toml},
-    problem::{Collector, Problem},
+    problem::{Collector, Problem, Problems},
     schema::schema_of,
     source::SourceText,
     value::At,
@@ -86,6 +86,21 @@ pub fn read(path: &Path, out: &mut Collector) -> Result<Option<Geometry>, Box<Pr
     let failed = own.failed();
     out.adopt(own);
     Ok(geometry.filter(|_| !failed))
+}
+
+/// Reads a geometry file that stands alone.
+///
+/// # Errors
+/// Every problem of the file.
+pub fn read_alone(path: &Path) -> Result<Geometry, Problems> {
+    let file = path.display().to_string();
+    let mut out = Collector::new(SourceText::new(&file, ""));
+    let problems = match read(path, &mut out) {
+        Ok(Some(geometry)) => return Ok(geometry),
+        Ok(None) => out.finish().0.problems,
+        Err(problem) => vec![*problem],
+    };
+    Err(Problems { file, problems, omitted: 0 })
 }
 
 /// A model can only be made if its whole shape is told.

@@ -17,6 +17,7 @@ mod geometry;
 mod key;
 mod load;
 mod order;
+mod parameters;
 mod plan;
 mod power;
 mod problem;
@@ -41,11 +42,13 @@ pub use checked::{
     ArtifactSource, ArtifactSpec, DeviceChoice, Load, Matrix, Measure, ModelSpec, Order, Profile, Reference, Roots, Scenario, Verify,
 };
 pub use command::Command;
-pub use estimate::{Assumptions, Estimate, bits, estimate, parameters};
+pub use estimate::{Assumptions, Estimate, bits, estimate};
 pub use filter::{Filter, FilterError};
+pub use geometry::read_alone as read_geometry;
 pub use key::{Key, Selector};
 pub use load::{check_text, load};
 pub use order::{Scheduled, schedule, turns};
+pub use parameters::{Parameters, Unknown};
 pub use plan::{FORMAT_VERSION, Plan, PlanError, PlannedCell};
 pub use power::{MeterSource, Power, PowerMethod};
 pub use problem::{Problem, Problems, Severity};

@@ -53,9 +53,8 @@ pub fn drift(values: &[f64]) -> Option<Drift> {
 /// distribution with the variance for ties and the correction for continuity (Kendall 1975).
 fn chance(values: &[f64], rises: i64) -> f64 {
     let n = values.len();
-    let mut ascending = sorted(values).unwrap_or_default();
-    ascending.sort_by(f64::total_cmp);
-    let ties: Vec<f64> = ascending.chunk_by(|a, b| a == b).map(|equal| equal.len() as f64).collect();
+    let ascending = sorted(values).unwrap_or_default();
+    let ties: Vec<f64> = ascending.chunk_by(|a, b| a.total_cmp(b).is_eq()).map(|equal| equal.len() as f64).collect();
     if n <= COUNTED && ties.len() == n {
         // Orders of 1..=m by their number of falls: each new value can be put behind 0..m of the others.
         let mut orders = vec![1.0];

@@ -10,6 +10,9 @@ const PERMUTATIONS: usize = 1_999;
 /// Orders as extreme as the series after which it is clear that nothing is significant (Besag and Clifford 1991).
 const ENOUGH: usize = 20;
 
+/// What is under this by [`bound`] needs no orders.
+const PLAIN: f64 = 1e-6;
+
 /// A change of level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
@@ -17,7 +20,7 @@ pub struct Step {
     pub at: usize,
     /// Median after it less median before it, as far as the neighbouring steps; of logs it is the log of a ratio.
     pub size: f64,
-    /// Share of random orders of the same values with a change as clear.
+    /// Share of random orders of the same values with a change as clear; under a millionth a bound of it.
     pub p: f64,
 }
 
@@ -39,6 +42,10 @@ pub fn steps(values: &[f64], level: f64, fewest: usize) -> Vec<Step> {
     let mut random = SplitMix64::new(DEFAULT_SEED);
     search(values, 0, level, fewest, &mut random, &mut found);
     found.sort_by_key(|(at, _)| *at);
+    for i in 0..found.len() {
+        let (from, to) = (if i == 0 { 0 } else { found[i - 1].0 }, found.get(i + 1).map_or(values.len(), |(at, _)| *at));
+        found[i].0 = from + dated(&values[from..to], found[i].0 - from, fewest);
+    }
     let ends = |i: usize| found.get(i).map_or(values.len(), |(at, _)| *at);
     (0..found.len())
         .filter_map(|i| {
@@ -52,8 +59,11 @@ pub fn steps(values: &[f64], level: f64, fewest: usize) -> Vec<Step> {
 fn search(values: &[f64], offset: usize, level: f64, fewest: usize, random: &mut SplitMix64, found: &mut Vec<(usize, f64)>) {
     let mut ranks = ranks(values);
     let Some((at, clear)) = clearest(&ranks, fewest) else { return };
+    // So many orders as clear are too many for the level.
+    let enough = ENOUGH.min((level * (PERMUTATIONS + 1) as f64) as usize).max(1);
     let (mut as_clear, mut tried) = (0, 0);
-    while tried < PERMUTATIONS && as_clear < ENOUGH {
+    let bound = bound(clear, ranks.len());
+    while bound > level.min(PLAIN) && tried < PERMUTATIONS && as_clear < enough {
         for place in (1..ranks.len()).rev() {
             ranks.swap(place, random.below(place + 1));
         }
@@ -61,7 +71,7 @@ fn search(values: &[f64], offset: usize, level: f64, fewest: usize, random: &mut
         as_clear += usize::from(clearest(&ranks, fewest).is_some_and(|(_, other)| other >= clear * (1.0 - 1e-12)));
         tried += 1;
     }
-    let p = (as_clear + 1) as f64 / (tried + 1) as f64;
+    let p = if tried == 0 { bound } else { (as_clear + 1) as f64 / (tried + 1) as f64 };
     if p <= level {
         found.push((offset + at, p));
         search(&values[..at], offset, level, fewest, random, found);
@@ -69,16 +79,37 @@ fn search(values: &[f64], offset: usize, level: f64, fewest: usize, random: &mut
     }
 }
 
+/// The date of a step: the ranks of two levels that are far apart say little about the values between them, so given both medians it is put where
+/// the values' absolute distances from them are least.
+fn dated(values: &[f64], at: usize, fewest: usize) -> usize {
+    let Some((before, after)) = median(&values[..at]).zip(median(&values[at..])) else { return at };
+    let (mut sum, mut best) = (0.0, (at, f64::INFINITY));
+    for (place, value) in values.iter().enumerate() {
+        if place >= fewest && place + fewest <= values.len() && sum < best.1 {
+            best = (place, sum);
+        }
+        sum += (value - before).abs() - (value - after).abs();
+    }
+    best.0
+}
+
+/// Most that the share of orders as clear can be: Hoeffding's inequality for draws without replacement (Serfling 1974, theorem 2.1), for every place of `n`.
+fn bound(clear: f64, n: usize) -> f64 {
+    let n = n as f64;
+    2.0 * n * (-2.0 * clear * n * n / ((n + 2.0) * (n - 1.0) * (n - 1.0))).exp()
+}
+
 /// Ranks from 1, equal values sharing theirs.
 pub(super) fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
     let mut ranks = vec![0.0; values.len()];
-    for equal in order.chunk_by(|a, b| values[*a] == values[*b]) {
-        let first = order.partition_point(|place| values[*place] < values[equal[0]]) + 1;
+    let mut first = 1;
+    for equal in order.chunk_by(|a, b| values[*a].total_cmp(&values[*b]).is_eq()) {
         for place in equal {
-            ranks[*place] = first as f64 + (equal.len() - 1) as f64 / 2.0;
+            ranks[*place] = f64::from(first) + (equal.len() - 1) as f64 / 2.0;
         }
+        first += equal.len() as u32;
     }
     ranks
 }
@@ -139,6 +170,37 @@ mod tests {
         assert_eq!(found.iter().map(|step| step.at).collect::<Vec<_>>(), [20, 35], "{found:?}");
         assert!((found[0].size - 6.0).abs() < 1.0 && (found[1].size + 4.0).abs() < 1.0 && found.iter().all(|step| step.p <= 0.01));
         assert_eq!(found, steps(&series, 0.01, 3), "the same every time");
+    }
+
+    /// Two levels six standard deviations apart: no value can be taken for one of the other level, so the date is exact.
+    #[test]
+    fn a_plain_step_has_its_exact_date() {
+        let mut random = SplitMix64::new(9);
+        for at in 200..230 {
+            let series: Vec<f64> = (0..300).map(|i| noise(&mut random) + if i < at { 0.0 } else { 6.0 }).collect();
+            let found = steps(&series, 0.001, 3);
+            assert_eq!(found.iter().map(|step| step.at).collect::<Vec<_>>(), [at]);
+            assert!(found[0].p < PLAIN);
+        }
+    }
+
+    /// The bound is one: of the ranks 1..12 in 20,000 random orders never more are as clear than it says.
+    #[test]
+    fn no_share_is_above_its_bound() {
+        let mut random = SplitMix64::new(3);
+        let mut ranks: Vec<f64> = (1..=12).map(f64::from).collect();
+        let mut clears: Vec<f64> = Vec::new();
+        for _ in 0..20_000 {
+            for place in (1..ranks.len()).rev() {
+                ranks.swap(place, random.below(place + 1));
+            }
+            clears.extend(clearest(&ranks, 2).map(|(_, clear)| clear));
+        }
+        clears.sort_by(f64::total_cmp);
+        for place in [10_000, 19_000, 19_900, 19_990] {
+            let share = (clears.len() - place) as f64 / clears.len() as f64;
+            assert!(share <= bound(clears[place], 12), "{share} {}", bound(clears[place], 12));
+        }
     }
 
     #[test]

@@ -128,16 +128,17 @@ def main():
         print(f"{NIGHTS} nights of {CELLS} cells, {size / 1e6:.0f} MB")
         found = json.loads(measured([program("bench"), "history", str(folder), "--format", "json"])[3])
         steps = found["metrics"][0]["steps"]
-        # What it answers is what was made: one step, in the cells of one backend, with its version.
-        right = [step for step in steps if step["at"] == STEP["night"] and len(step["cells"]) == CELLS // 4]
-        named = [change["what"] for step in right for change in step["changed"]]
-        assert len(found["runs"]) == NIGHTS and len(found["metrics"][0]["cells"]) == CELLS and "runtime of mnn" in named, steps
+        # What it answers is what was made: a step in the cells of one backend, in its night but for a cell in ten at most, with its version.
+        right = next(step for step in steps if step["at"] == STEP["night"])
+        assert len(found["runs"]) == NIGHTS and len(found["metrics"][0]["cells"]) == CELLS
+        assert len(right["cells"]) >= 0.9 * CELLS / 4 and "runtime of mnn" in [change["what"] for change in right["changed"]], right
         ours, theirs = [], []
         for _ in range(2 if QUICK else 7):
             ours.append(measured([program("bench"), "history", str(folder)]))
             theirs.append(measured([sys.executable, __file__, "--read", str(folder)]))
-        other = sum(len(step["cells"]) for step in steps) - CELLS // 4
-        print(f"steps found beside the one that was made: {other} in {CELLS} cells")
+        near = sum(len(step["cells"]) for step in steps if 0 < abs(step["at"] - STEP["night"]) <= 2)
+        other = sum(len(step["cells"]) for step in steps if abs(step["at"] - STEP["night"]) > 2)
+        print(f"the step: {len(right['cells'])} of {CELLS // 4} cells in its night, {near} within 2 nights; steps that nobody made: {other} in {CELLS} cells")
         show("bench history, s", [one[0] for one in ours], digits=2, target="< 3")
         show("bench history, CPU s", [one[1] for one in ours], digits=2)
         show("bench history, peak memory, MB", [one[2] for one in ours], digits=0, target="< 500")

@@ -10,6 +10,7 @@ It idles as the job's `idle_ms` asks; the variant `restless` does not know that 
 2.5 s), `late-clock` (from 2.5 s on another clock) and `deaf` (no soak).
 
 An event is written once its moment has passed, so that all of them lie within the life of the process.
+--state FILE is where the variant `drifting` counts its launches.
 --pace sleeps that many milliseconds a query, so that there is time for an interruption; it changes nothing in the output.
 --slower makes first token and gaps that much longer. --drift counts the launches in a file: each is 1 % slower than the one before, with a
 noise of 1 %, the same in every run of the same launches; runners that share the file share the device."""
@@ -111,6 +112,12 @@ if variant == "strict" and "idle_ms" in job:
     line("error", now, kind="usage", message="job.json: unknown field `idle_ms`, expected one of `v`, `model`")
     sys.exit(1)
 
+if variant == "drifting":
+    # Each launch is 4 % slower than the first was; the file of --state counts them.
+    count = sys.argv[sys.argv.index("--state") + 1]
+    before = int(open(count).read()) if os.path.exists(count) else 0
+    open(count, "w").write(str(before + 1))
+    GAP += GAP * 4 * before // 100
 version = "1.2.3"
 line("note", now, key="runtime_version", value=version)
 line("load_begin", now)

@@ -70,9 +70,8 @@ fn method(comparison: &Comparison) -> Vec<String> {
         "Differences up to {} do not matter. One value a launch; figures are locations of their logarithms, intervals 95 %.",
         percent(comparison.tolerance)
     )];
-    let pairs = comparison.rows.iter().filter_map(Row::compared).any(|compared| compared.pairs.is_some());
-    if pairs {
-        found.push("A and B were measured in one session, launch by launch in pairs: the ratios within the pairs are judged.".to_owned());
+    if comparison.rows.iter().filter_map(Row::compared).any(|compared| compared.pairs.is_some()) {
+        found.push("A and B are the sides of one A/B run: figures are of pairs of launches, made one right after the other.".to_owned());
     } else if !spreads.is_empty() {
         let (first, more) = (spreads.iter().take(MOST_NAMES), spreads.len().saturating_sub(MOST_NAMES));
         let list: Vec<String> = first.map(|(class, words)| format!("{class} {words}")).collect();
@@ -112,7 +111,8 @@ fn advice<'a>(all: impl Iterator<Item = &'a Advice>) -> Vec<(String, usize)> {
         let kind = match advice {
             Advice::Launches { .. } => "0".to_owned(),
             Advice::Sessions { spread, .. } => format!("1{spread:?}"),
-            Advice::Tolerance => "2".to_owned(),
+            Advice::Quiet => "2".to_owned(),
+            Advice::Tolerance => "4".to_owned(),
             Advice::Same { what } => format!("3{what}"),
         };
         kinds.entry(kind).or_default().push(advice);

@@ -27,7 +27,7 @@ use crate::{
     },
     registry,
     runtimes::{self, Cache, agent_for, build, python::Environment, qairt::Sdk},
-    scenario::{ArtifactSource, Plan, PlannedCell, Roots, Scenario, bits, parameters},
+    scenario::{ArtifactSource, Parameters, Plan, PlannedCell, Roots, Scenario, bits},
 };
 
 /// Where a run can happen: a device that is there, or what a scenario says of one that is not.
@@ -233,7 +233,7 @@ fn models(plan: &Plan, artifacts: &Artifacts<'_>) -> Vec<Model> {
         let spec = &planned.cell.model;
         let model = models.entry(&spec.name).or_insert_with(|| Model {
             name: spec.name.clone(),
-            parameters: spec.geometry.as_ref().and_then(parameters),
+            parameters: spec.geometry.as_ref().and_then(|g| Parameters::of(g).ok()).map(|p| p.total()),
             geometry: spec.geometry.clone(),
             context: spec.context,
             ..Model::default()

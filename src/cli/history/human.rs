@@ -6,7 +6,7 @@ use super::{History, Part};
 use crate::{
     cli::console::printable,
     gate::{
-        history::{Figure, Gap, LeftOut, NoFigure, Run, Series, StepNight, Trend},
+        history::{self, Figure, Gap, LeftOut, NoFigure, Run, Series, StepNight, Trend},
         nights::Judgement,
         unlike::{Difference, Weight},
         verdict::Verdict,
@@ -161,7 +161,15 @@ fn step_words(step: &StepNight, part: &Part, runs: &[Run]) -> Vec<String> {
         id_of(&runs[step.at].folder),
         count(step.lines.len(), "cell")
     )];
-    lines.push(format!("      the run before: {}", id_of(&runs[step.before].folder)));
+    let gap = match history::between(runs, step.before, step.at) {
+        0 => String::new(),
+        gap => format!(", and {} without a figure after it", count(gap, "run")),
+    };
+    lines.push(format!("      the run before: {}{gap}", id_of(&runs[step.before].folder)));
+    if let Some(near) = history::near(step, &part.steps, runs) {
+        let (date, cells) = (day(&runs[near.at]), count(near.lines.len(), "cell"));
+        lines.push(format!("      {cells} stepped on {date}: this may be the same step, a single cell's date can be off by a run or two"));
+    }
     let cells: Vec<&str> = step.lines.iter().map(|(place, _)| part.trends[*place].series.key.cell.as_str()).collect();
     lines.push(format!("      cells: {}", some(&cells)));
     match &step.changed {

@@ -23,7 +23,7 @@ pub struct Wanted(Vec<Source>);
 /// Where a plan comes from.
 enum Source {
     Scenario(Box<Scenario>),
-    /// Of a run that goes on.
+    /// Of a run that goes on, or as it stands.
     Plan(Box<Plan>),
     /// Of an earlier run, to be measured again; with what that run was made with.
     Again(Box<Plan>, Box<Manifest>),
@@ -34,7 +34,7 @@ impl Wanted {
     pub fn of(args: &Args) -> anyhow::Result<(Self, Vec<Folder>)> {
         if let Some(run) = &args.resume {
             let (plans, folders) = resume(run, args.scenario.as_deref())?;
-            return Ok((Self(plans.into_iter().map(|plan| Source::Plan(Box::new(plan))).collect()), folders));
+            return Ok((Self::of_plans(plans), folders));
         }
         let sides = match (&args.ab, &args.scenario) {
             (Some(paths), _) => paths.iter().map(|path| side(path)).collect::<anyhow::Result<Vec<_>>>()?,
@@ -42,6 +42,11 @@ impl Wanted {
             (None, None) => return Err(usage("name a scenario, two of them after --ab, or a run to --resume")),
         };
         Ok((Self(sides), Vec::new()))
+    }
+
+    /// These plans.
+    pub fn of_plans(plans: Vec<Plan>) -> Self {
+        Self(plans.into_iter().map(|plan| Source::Plan(Box::new(plan))).collect())
     }
 
     /// The devices that are meant: of an A/B run with an earlier one those of side B.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::session::{ASSUMED_WORD, Spread};
+use super::session::{ASSUMED_WORD, Source, Spread};
 use crate::{
     gate::unlike::Difference,
     stats::{self, FEWEST_FOR_EFFECT},
@@ -40,6 +40,8 @@ pub enum Advice {
         /// What sessions are taken to differ by, in words; absent where it is the launches that are too noisy.
         spread: Option<String>,
     },
+    /// A computer that does nothing else, or both interleaved.
+    Quiet,
     /// Another tolerance: the difference seen is about the tolerance itself.
     Tolerance,
     /// The same state or version in both.
@@ -79,6 +81,10 @@ impl Advice {
                 };
                 format!("both interleaved in one session (`bench run --ab`), or some {pairs} pairs of runs{history}; {why}")
             }
+            Some(Self::Quiet) => {
+                "a computer that does nothing else, or both interleaved in one session (`bench run --ab`); or what its sessions differ by (`--history`)"
+                    .to_owned()
+            }
             Some(Self::Tolerance) => "another tolerance: the difference seen is about the tolerance itself".to_owned(),
             Some(Self::Same { what }) => what.clone(),
             None => String::new(),
@@ -108,6 +114,9 @@ fn more(seen: &Seen) -> Advice {
     let Some(launches) = seen.effect.error.map(|error| error * error) else {
         return Advice::Launches { needed: FEWEST_FOR_EFFECT, now };
     };
+    if seen.spread.source == Source::Unknown {
+        return Advice::Quiet;
+    }
     let reach = if size > limit { size } else { limit - size };
     if reach < 0.1 * limit || reach <= 0.0 {
         return Advice::Tolerance;
@@ -126,7 +135,7 @@ fn more(seen: &Seen) -> Advice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::{compare::session::Source, unlike};
+    use crate::gate::unlike;
 
     fn seen(log: f64, error: Option<f64>, launches: usize, sd: f64) -> Advice {
         let spread = Spread { sd, degrees: None, source: Source::Assumed };

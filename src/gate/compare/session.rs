@@ -22,6 +22,8 @@ pub enum Source {
     Stated,
     /// Seen in a history of runs.
     History,
+    /// Nobody can tell: a computer that was busy with something else.
+    Unknown,
     /// There is one session: both sides of an A/B run were measured in it, pair by pair.
     Interleaved,
 }
@@ -29,7 +31,7 @@ pub enum Source {
 /// Standard deviation of sessions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Spread {
-    /// Of the natural logarithm: 0.005 is half a percent.
+    /// Of the natural logarithm: 0.005 is half a percent; infinite (null in JSON) where nobody can tell.
     pub sd: f64,
     /// Degrees of freedom behind it; absent when it is not estimated.
     pub degrees: Option<f64>,
@@ -58,6 +60,20 @@ pub struct Sessions {
     pub stated: Option<f64>,
     /// Runs of the past.
     pub seen: BTreeMap<(Key, &'static str), Spread>,
+    /// One of the two runs shared its computer, so that nothing can be assumed.
+    pub busy: bool,
+}
+
+/// Load a core from which a computer is busy with something else: one of two threads that the runners use on two cores is below it.
+const BUSY: f64 = 1.5;
+
+/// Whether a run on this computer shared it, in words: the load when it began, or when it ended, was far above what a run makes itself. Two such
+/// runs differed by a factor of 1.9 on a virtual machine (tests/bench/README.md), and nothing in them shows it.
+pub fn busy(run: &Run) -> Option<String> {
+    let cores = run.manifest["device"]["cores"].as_f64().filter(|_| run.manifest["device"]["class"] == "pc")?;
+    let minute = |key: &str| run.manifest["host"][key].as_str()?.split_whitespace().next()?.parse::<f64>().ok();
+    let load = ["load", "load_end"].into_iter().filter_map(minute).fold(0.0, f64::max);
+    (load > BUSY * cores).then(|| format!("load {load:.1} of {cores} CPUs"))
 }
 
 impl Sessions {
@@ -71,7 +87,11 @@ impl Sessions {
         let own_memory = metric.ends_with("_mb") && metric != "mem_available_min_mb";
         let assumed = if own_memory { ASSUMED_OF_MEMORY } else { of_class };
         let seen = self.seen.get(&(key.clone(), metric)).cloned();
-        seen.unwrap_or(Spread { sd: assumed, degrees: None, source: Source::Assumed })
+        seen.unwrap_or(if self.busy && !own_memory {
+            Spread { sd: f64::INFINITY, degrees: None, source: Source::Unknown }
+        } else {
+            Spread { sd: assumed, degrees: None, source: Source::Assumed }
+        })
     }
 
     /// What earlier runs of the same cells differ by.
@@ -120,13 +140,14 @@ impl Spread {
         (log - half, log + half)
     }
 
-    /// In words.
+    /// In words, after "sessions differ by".
     pub fn words(&self) -> String {
         let percent = format!("{:.1} %", 100.0 * self.sd);
         match self.source {
             Source::Assumed => format!("{percent}, {ASSUMED_WORD}"),
             Source::Stated => format!("{percent}, as stated"),
             Source::History => format!("{percent}, seen in the history"),
+            Source::Unknown => "by nobody knows how much, the computer was busy".to_owned(),
             Source::Interleaved => "nothing, both were measured in one".to_owned(),
         }
     }
@@ -147,6 +168,19 @@ mod tests {
 
     fn close(found: f64, wanted: f64) {
         assert!((found - wanted).abs() < 1e-6, "{found} is not {wanted}");
+    }
+
+    #[test]
+    fn a_computer_is_busy_from_one_and_a_half_of_its_cores_on() {
+        let run = |class: &str, begin: &str, end: &str| Run {
+            manifest: serde_json::json!({"device": {"class": class, "cores": 2}, "host": {"load": begin, "load_end": end}}),
+            ..Run::default()
+        };
+        assert_eq!(busy(&run("pc", "2.90 9 9 1/80 9", "3.00 9 9 1/80 9")), None);
+        assert_eq!(busy(&run("pc", "0.10 9 9 1/80 9", "3.10 9 9 1/80 9")).as_deref(), Some("load 3.1 of 2 CPUs"));
+        assert_eq!(busy(&run("pc", "13.46 9 9 1/80 9", "x")).as_deref(), Some("load 13.5 of 2 CPUs"));
+        assert_eq!(busy(&run("phone", "13.46 9 9 1/80 9", "")), None, "it is not what was measured");
+        assert_eq!(busy(&Run::default()), None);
     }
 
     /// By hand: sqrt(0.004^2 + 2 x 0.005^2) = 0.00812404; 0.016^2/... with infinite degrees the factor is 1.959964.
@@ -180,11 +214,16 @@ mod tests {
     fn the_users_word_goes_before_history_and_history_before_what_is_assumed() {
         let key = Key { device: "d".to_owned(), cell: "c".to_owned() };
         let seen = Spread { sd: 0.001, degrees: Some(3.0), source: Source::History };
-        let mut sessions = Sessions { stated: None, seen: BTreeMap::from([((key.clone(), "ttft_ms"), seen.clone())]) };
+        let mut sessions = Sessions { stated: None, seen: BTreeMap::from([((key.clone(), "ttft_ms"), seen.clone())]), busy: false };
         assert_eq!(sessions.of(&key, "phone", "ttft_ms"), seen);
         assert_eq!(sessions.of(&key, "phone", "e2e_ms").words(), "1.0 %, assumed");
         assert_eq!(sessions.of(&key, "pc", "e2e_ms").words(), "2.0 %, assumed");
         assert_eq!(sessions.of(&key, "pc", "peak_mem_mb").words(), "0.5 %, assumed");
+        // Of a shared computer nothing is assumed, but what was seen was seen.
+        sessions.busy = true;
+        assert_eq!(sessions.of(&key, "pc", "ttft_ms"), seen);
+        assert_eq!(sessions.of(&key, "pc", "e2e_ms").source, Source::Unknown);
+        assert_eq!(sessions.of(&key, "pc", "peak_mem_mb").source, Source::Assumed);
         sessions.stated = Some(0.004);
         assert_eq!(sessions.of(&key, "phone", "ttft_ms").words(), "0.4 %, as stated");
     }

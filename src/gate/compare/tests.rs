@@ -85,6 +85,30 @@ fn sessions_turn_unchanged_into_undecided_and_say_what_would_decide() {
     assert_eq!(spread.as_deref(), Some("1.0 %, as stated"));
 }
 
+/// On a computer with other work a factor of two says nothing; within the two sessions it is there all the same.
+#[test]
+fn a_busy_computer_decides_nothing_by_assumption() {
+    let of = |id, factor: f64, load: &str| {
+        let values: Vec<f64> = A.iter().map(|value| value * factor).collect();
+        let mut run =
+            run(id, vec![(key("p", "c"), cell("pc", &[("ttft_ms", &values)])), (key("p", "d"), cell("pc", &[("ttft_ms", &values)]))]);
+        run.manifest["device"] = json!({"class": "pc", "cores": 2});
+        run.manifest["host"] = json!({"load": load});
+        run
+    };
+    let mut settings = Settings { sessions: Sessions::default(), ..settings(0.0) };
+    let with = |b: &Run, settings: &Settings| compare(&of("a", 1.0, "0.5 1 1 1/80 9"), b, settings).expect("a comparison");
+    let quiet = with(&of("b", 2.0, "2.5 1 1 1/80 9"), &settings);
+    assert_eq!(quiet.rows[0].compared().expect("compared").verdict, Verdict::Regressed);
+    let found = with(&of("b", 2.0, "12.5 1 1 1/80 9"), &settings);
+    let compared = found.rows[0].compared().expect("compared");
+    assert_eq!((compared.verdict, compared.interval, compared.within.is_some()), (Verdict::Undecided, None, true));
+    assert_eq!((compared.decide[0].clone(), found.overall.len()), (Advice::Quiet, 0));
+    assert_eq!(found.notes, ["the computer was busy with something else: load 12.5 of 2 CPUs in B"]);
+    settings.sessions.stated = Some(0.01);
+    assert_eq!(with(&of("b", 2.0, "12.5 1 1 1/80 9"), &settings).count(Verdict::Regressed), 2, "who knows better says so");
+}
+
 #[test]
 fn few_launches_have_a_ratio_and_no_verdict() {
     let found = one("ttft_ms", &A[..5], &B, 0.0);

@@ -10,4 +10,4 @@ pub use attribute::changes;
 pub use scan::{LeftOut, Run, Scan, ScanError, look, scan};
 pub use series::{Key, Point, Series, Wanted, collect};
 pub use table::{Figure, Gap};
-pub use trend::{NoFigure, Step, StepNight, Trend, old, step_nights, trend};
+pub use trend::{NoFigure, Step, StepNight, Trend, between, near, old, step_nights, trend};

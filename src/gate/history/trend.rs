@@ -124,6 +124,18 @@ pub fn step_nights(trends: &[Trend], runs: &[Run], metric: &Metric) -> Vec<StepN
     found.into_iter().rev().map(night).collect()
 }
 
+/// Runs of the same scenario and device that lie between two runs.
+pub fn between(runs: &[Run], before: usize, at: usize) -> usize {
+    runs[before + 1..at].iter().filter(|run| run.scenario == runs[at].scenario && run.device == runs[at].device).count()
+}
+
+/// The step, at most two runs away, that more cells made: with noise a single cell's date can be off by as much.
+pub fn near<'a>(step: &StepNight, steps: &'a [StepNight], runs: &[Run]) -> Option<&'a StepNight> {
+    let same = |other: &&StepNight| runs[other.at].scenario == runs[step.at].scenario && runs[other.at].device == runs[step.at].device;
+    let close = |other: &&StepNight| other.at != step.at && between(runs, other.at.min(step.at), other.at.max(step.at)) < 2;
+    steps.iter().filter(same).filter(close).filter(|other| other.lines.len() > step.lines.len()).max_by_key(|other| other.lines.len())
+}
+
 /// Places of the runs that can go when the last `keep` of each scenario and device stay, and those in `beside`.
 pub fn old(runs: &[Run], beside: &BTreeSet<usize>, keep: usize) -> Vec<usize> {
     let mut newer: BTreeMap<(&str, &str), usize> = BTreeMap::new();

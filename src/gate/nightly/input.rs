@@ -85,19 +85,16 @@ pub fn gate(folder: &Path, settings: &Settings) -> Result<Gate, InputError> {
         None => Vec::new(),
     };
     let mut rows = Vec::new();
-    let mut own = nights.clone();
+    let (known, mut own) = (nights.left_out.clone(), nights);
     let wanted = Wanted { metrics: &settings.metrics, cell: "", device: None, scenario: None, nights: Some(NIGHTS) };
     let (lines, remarks) = collect(&mut own, wanted);
-    if own.runs.last().is_none_or(|last| last.id != run.id) {
-        let why = own
-            .left_out
-            .iter()
-            .find(|left| left.name == id_of(folder))
-            .map_or_else(|| "does not count".to_owned(), |left| left.why.clone());
+    let fresh = || own.left_out.iter().filter(|left| !known.contains(left));
+    if own.runs.last().is_none_or(|last| last.folder != folder) {
+        let why = fresh().find(|left| left.name == id_of(folder)).map_or_else(|| "does not count".to_owned(), |left| left.why.clone());
         return Err(InputError::NotARun { path: folder.to_owned(), why });
     }
     notes.extend(remarks);
-    notes.extend(own.left_out.iter().filter(|left| !nights.left_out.contains(left)).map(left_out));
+    notes.extend(fresh().map(left_out));
     for (place, (metric, series)) in settings.metrics.iter().copied().zip(&lines).enumerate() {
         let line = Line { metric, series, tonight: own.runs.len().saturating_sub(1) };
         if place == 0 {

@@ -75,6 +75,7 @@ pub fn figures(line: &Line<'_>, run: &Run, unlike: &[Difference], limit: f64, co
         (row.verdict, row.effect, row.baseline, row.window) = (found.verdict, found.effect, found.baseline, found.window);
         (row.tolerance, row.mde, row.nights_needed) = (Some(found.tolerance), found.mde, found.nights_needed);
         row.reasons.extend(found.reasons);
+        row.before = history;
         if let Some(mde) = found.mde.filter(|mde| *mde > limit * (1.0 + 1e-9)) {
             row.reasons.push(format!("a regression under {:.1} % may go unseen here", mde * 100.0));
         }
@@ -155,6 +156,8 @@ fn blank(key: Key, class: String, metric: &'static Metric, kind: Kind) -> Row {
         baseline: 0,
         window: 1,
         since: None,
+        confirmed: None,
         reasons: Vec::new(),
+        before: Vec::new(),
     }
 }

@@ -4,6 +4,7 @@
 //! flaky, and one that used to work and now fails for its own reason is a regression of its own kind. What is left is judged by
 //! [`super::nights`], each cell and metric on its own.
 
+pub mod confirm;
 mod fate;
 mod input;
 mod judge;
@@ -15,6 +16,7 @@ mod tests;
 use serde::Serialize;
 
 use super::{
+    nights::Night,
     require::{Judged, Met},
     run::Key,
     verdict::{Effect, Verdict},
@@ -114,8 +116,13 @@ pub struct Row {
     pub window: usize,
     /// First run of the change.
     pub since: Option<Since>,
+    /// What a second measurement says, if there was one.
+    pub confirmed: Option<confirm::Confirmed>,
     /// What else there is to say.
     pub reasons: Vec<String>,
+    /// The nights before, oldest first.
+    #[serde(skip)]
+    pub before: Vec<Night>,
 }
 
 /// The run that a change is dated to.

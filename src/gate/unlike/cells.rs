@@ -54,6 +54,8 @@ const COLUMNS: &[Column] = &[
     way("energy_phase_method", "how energy was split by phase", &["energy_j_per_prompt_tok", "energy_j_per_tok"], ""),
     way("battery_pct_method", "what a percent of the battery is", &["tokens_per_battery_pct"], ""),
     all("runtime_version", "runtime", Weight::Serious),
+    // Cold loads are a metric of their own.
+    Column { name: "load_state", words: "page cache at warm loads", weight: Weight::Serious, metrics: &["load_ms"], empty: "" },
     all("engine", "engine (rule R14)", Weight::Serious),
     all("tool", "program", Weight::Serious),
     all("unit_found", "unit that worked", Weight::Serious),
@@ -123,7 +125,6 @@ fn state(a: &Cell, b: &Cell) -> Vec<Difference> {
     let of_kind = |column: &str, words: &str, weight: Weight, name: fn(&str) -> &str| {
         Difference::of(words, kinds(a, column, name), kinds(b, column, name), weight)
     };
-    let load = of_kind("load_state", "page cache at load", Weight::Bars, |value| value);
     let found = [
         apart("start_skin_c", "case at the start of launches", FAR_C, "°C"),
         apart("start_npu_c", "NPU at the start of launches", FAR_C, "°C"),
@@ -133,7 +134,6 @@ fn state(a: &Cell, b: &Cell) -> Vec<Difference> {
         apart("start_battery_pct", "charge at the start of launches", 20.0, "%"),
         of_kind("start_charging", "battery at the start", Weight::Serious, |value| if value == "1" { "charging" } else { "not charging" }),
         of_kind("start_screen", "screen at the start", Weight::Serious, |value| value),
-        load.map(|found| Difference { metrics: &["load_ms"], ..found }),
     ];
     found.into_iter().flatten().collect()
 }

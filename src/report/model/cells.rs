@@ -1,9 +1,9 @@
 //! The comparison table of a set.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::figures::{Notes, intervals_note, value};
-use super::groups::{Colours, Group, Timing, workload};
+use super::groups::{Colours, Group, Timing, listed, workload};
 use super::view::{Badge, Block, CellRow};
 use crate::report::charts::swatch_svg;
 use crate::report::load::{Cell, Run};
@@ -39,6 +39,19 @@ pub fn intervals(group: &Group) -> String {
         ""
     };
     intervals_note(&ns) + load
+}
+
+/// What peak memory is the sum of, where the rows differ in it: a device lets one program's buffers be read and another's not.
+pub fn memory(group: &Group) -> Option<String> {
+    let counted = group.counted();
+    let measured = counted.iter().filter(|cell| cell.metrics.contains_key("peak_mem_mb"));
+    let mut methods: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for cell in measured {
+        methods.entry(cell.text("peak_mem_method").unwrap_or("unknown")).or_default().insert(&cell.backend);
+    }
+    let told = |(method, backends): (&&str, &BTreeSet<&str>)| format!("{method} ({})", listed(&backends.iter().collect::<Vec<_>>()));
+    let parts: Vec<String> = methods.iter().map(told).collect();
+    (parts.len() > 1).then(|| format!("Peak memory is not the same sum in all rows, and compares only within one: {}.", parts.join("; ")))
 }
 
 fn row(run: &Run, group: &Group, cell: &Cell, colours: &Colours, mixed: bool, notes: &mut Notes) -> CellRow {
@@ -89,6 +102,17 @@ fn badges(run: &Run, cell: &Cell) -> Vec<Badge> {
         let title = "the static prefill graph computes whole chunks, so this prompt pays for padding".to_owned();
         found.push(Badge { tone: "quiet", text: format!("padded to {padded}"), title });
     }
+    if let Some(drifts) = cell.text("drift").filter(|drifts| *drifts != "none") {
+        let change = cell.number("drift_pct").map_or_else(String::new, |change| format!(" {change:+.0} %"));
+        let title =
+            format!("{drifts}: from the first launch to the last, beyond what noise does; the median is that of the middle of the run");
+        found.push(Badge { tone: "bad", text: format!("drifts{change}"), title });
+    }
+    if cell.number("not_warmed_up").is_some_and(|n| n > 0.0) {
+        let title = "launches whose queries were still getting faster or slower when the most were discarded: raise `max` of `warmup`";
+        found.push(badge("bad", "not warmed up", title));
+    }
+    found.extend(roof(cell));
     if cell.text("stop") == Some("interrupted") {
         found.push(badge("bad", "interrupted", "the run ended before this cell had all its launches"));
     }
@@ -101,6 +125,14 @@ fn badges(run: &Run, cell: &Cell) -> Vec<Badge> {
         });
     }
     found
+}
+
+/// How near the decode rate is to what the memory allows; where that says nothing about a cell, nothing is shown.
+fn roof(cell: &Cell) -> Option<Badge> {
+    let share = cell.number("roof_share")?;
+    let note = cell.text("roof_note").unwrap_or_default();
+    let tone = if note.starts_with("warning") { "bad" } else { "quiet" };
+    Some(Badge { tone, text: format!("{:.0} % of the roof", share * 100.0), title: format!("decode rate, derived: {note}") })
 }
 
 fn badge(tone: &'static str, text: &str, title: &str) -> Badge {

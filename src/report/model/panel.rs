@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::cells::{blocks, intervals};
+use super::cells::{blocks, intervals, memory};
 use super::charts::charts;
 use super::details::details;
 use super::failures::gone;
@@ -93,6 +93,7 @@ fn set(run: &Run, group: &Group, anchor: String, colours: &Colours) -> Result<Se
         gone: gone(&group.cells, colours),
         intervals: intervals(group),
         timing: timings.first().filter(|_| !mixed).map(|(timing, _)| timing.words()),
+        memory: memory(group),
         notes: notes.into_notes(),
         charts: charts(run, group, colours)?,
         timelines: timelines(run, group)?,

@@ -126,6 +126,8 @@ pub struct Set {
     pub intervals: String,
     /// How the first token was timed, where all rows agree.
     pub timing: Option<String>,
+    /// What peak memory is the sum of, where the rows differ in it.
+    pub memory: Option<String>,
     pub notes: Vec<Note>,
     pub charts: Vec<Chart>,
     pub timelines: Vec<Chart>,

@@ -203,3 +203,36 @@ fn a_soak_is_a_table_of_its_own() {
     }
     assert!(!table.contains("rise in 60 s,") && !table.contains("mnn"), "{table}");
 }
+
+#[test]
+fn peaks_of_memory_that_are_not_the_same_sum_are_told_apart() {
+    let (_temporary, dir) = run();
+    let words = "Peak memory is not the same sum in all rows";
+    let with = |other: &str| {
+        edit(&dir, "cells.csv", |at, mut fields| {
+            fields[at("peak_mem_method")] = if fields[at("backend")] == "genie" { other.to_owned() } else { "anon+shmem".to_owned() };
+            vec![fields]
+        });
+        page_of(&dir)
+    };
+    assert!(!with("anon+shmem").contains(words));
+    let page = with("dmabuf+<b>anon");
+    let told = part(&page, words, ".");
+    assert!(told.contains("anon+shmem (ort-qnn); dmabuf+&lt;b&gt;anon (genie)"), "{told}");
+}
+
+#[test]
+fn a_rate_far_under_its_roof_is_marked_with_the_causes() {
+    let (_keep, dir) = run();
+    assert!(!page_of(&dir).contains("of the roof"), "no roof in the tables, none on the page");
+    edit(&dir, "cells.csv", |at, mut fields| {
+        if fields[at("cell")].starts_with("genie.tiny.w8a16.p96") {
+            fields[at("roof_share")] = "0.124".into();
+            fields[at("roof_note")] = "warning: under 15 % of the roof; <b>throttling</b>".into();
+        }
+        vec![fields]
+    });
+    let page = page_of(&dir);
+    assert_eq!(page.matches("12 % of the roof").count(), 1);
+    assert!(page.contains("decode rate, derived: warning: under 15 % of the roof; &lt;b&gt;throttling"));
+}

@@ -15,7 +15,7 @@ use crate::{
         folder::FolderError,
         journal::Journal,
         launches::{self, Recorded},
-        manifest::Manifest,
+        manifest::{Manifest, host_state},
         portable::Portable,
     },
     run::{
@@ -163,6 +163,9 @@ impl<'a, D: Device> Side<'a, D> {
         let places = Portable::new(&setup.folder.path);
         manifest.warnings = recorded.warnings.iter().map(|w| places.text(w)).collect();
         manifest.device_says = setup.device.says();
+        if let Some(load) = host_state().remove("load") {
+            manifest.host.insert("load_end".to_owned(), load);
+        }
         let mut trips: Vec<f64> = recorded.launches.iter().map(|(_, r)| r.round_trips as f64).collect();
         trips.retain(|n| *n > 0.0);
         if let (Some(median), Some(says)) = (stats::median(&trips), manifest.device_says.as_object_mut()) {

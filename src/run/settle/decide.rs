@@ -52,31 +52,35 @@ const MARGIN_C: f64 = 0.5;
 pub fn decide(wanted: &Settle, looks: &[Look]) -> Decision {
     let Some(last) = looks.last() else { return Decision::Wait(Vec::new()) };
     let lacks = lacks(wanted, &last.state);
+    let limit_s = wanted.timeout_ms as f64 / 1e3;
     if lacks.is_empty() {
-        return Decision::Ready;
+        let sure = last.at_s >= limit_s || !wanted.bands.iter().any(|band| apart(&band.zone, looks, 2));
+        return if sure { Decision::Ready } else { Decision::Wait(lacks) };
     }
     if let Some(why) = hopeless(wanted, looks, &lacks) {
         return Decision::GiveUp(lacks, why);
     }
-    let limit_s = wanted.timeout_ms as f64 / 1e3;
     if last.at_s >= limit_s && !doubtful(looks, &lacks) {
         return Decision::GiveUp(lacks, format!("not within {limit_s:.0} s"));
     }
     Decision::Wait(lacks)
 }
 
+/// Whether a temperature is far from that of each of so many looks before it, of those that have one: it may be a single failed reading.
+fn apart(zone: &str, looks: &[Look], before: usize) -> bool {
+    let Some((last, all)) = looks.split_last() else { return false };
+    let read = |look: &Look| look.state.temperature(zone);
+    let near = all.iter().rev().take(before).filter_map(read);
+    let mut jumps =
+        near.zip(std::iter::repeat(read(last))).filter_map(|(then, now)| Some((now? - then).abs() > TEMPERATURE_JUMP_C)).peekable();
+    jumps.peek().is_some() && jumps.all(|far| far)
+}
+
 /// Whether nothing is missing but temperatures of which one reading alone is known: the look before had far others, or there was none. Sensors
 /// have single failed readings (140 C once), and no block is marked for one. The next look tells.
 fn doubtful(looks: &[Look], lacks: &[Lack]) -> bool {
     let Some((last, before)) = looks.split_last() else { return false };
-    lacks.iter().all(|lack| {
-        let read = |look: &Look| look.state.temperature(&lack.what);
-        match (read(last), before.last()) {
-            (Some(_), None) => true,
-            (Some(now), Some(before)) => read(before).is_some_and(|then| (now - then).abs() > TEMPERATURE_JUMP_C),
-            (None, _) => false,
-        }
-    })
+    lacks.iter().all(|lack| last.state.temperature(&lack.what).is_some() && (before.is_empty() || apart(&lack.what, looks, 1)))
 }
 
 /// What of the wanted state is not there.

@@ -226,6 +226,10 @@ fn how_long_it_takes() {
     assert_eq!((e.cells, e.launches), (6, 18));
     assert_eq!(e.worst, 18 * Duration::from_secs(610));
     assert!(e.expected > Duration::from_secs(18) && e.expected < e.worst, "{e:?}");
+    // With a minute a cell, 2 launches at least: a launch of 610 s is over it, so that the fewest count.
+    let mut timed = base.clone();
+    (timed.measure.repetitions_min, timed.measure.max_time_ms) = (2, Some(60_000));
+    assert_eq!(estimate(&timed, &backends, &assume).worst, 6 * 2 * Duration::from_secs(610));
     let mut limited = base.clone();
     limited.measure.budget_ms = Some(1000);
     let e = estimate(&limited, &backends, &assume);

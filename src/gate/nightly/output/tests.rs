@@ -25,7 +25,9 @@ fn row(cell: &str, metric: &'static str, verdict: Verdict) -> Row {
         baseline: 14,
         window: 3,
         since: None,
+        confirmed: None,
         reasons: Vec::new(),
+        before: Vec::new(),
     }
 }
 

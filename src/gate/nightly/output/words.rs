@@ -1,7 +1,10 @@
 //! What all forms say.
 
 use super::super::{Gate, Row, Verdict};
-use crate::gate::require::{Judged, Met};
+use crate::gate::{
+    require::{Judged, Met},
+    verdict::Effect,
+};
 
 /// A share in percent, with its sign.
 pub fn signed(share: f64) -> String {
@@ -10,8 +13,11 @@ pub fn signed(share: f64) -> String {
 
 /// The change of a figure as it is read off the table: -4.0 % of tokens a second, +4.0 % of milliseconds.
 pub fn change(row: &Row) -> String {
-    let Some(effect) = row.effect else { return String::new() };
-    let (ratio, lo, hi) = effect.ratio(row.higher_is_better);
+    row.effect.map(|effect| plain(effect, row.higher_is_better)).unwrap_or_default()
+}
+
+fn plain(effect: Effect, higher_is_better: bool) -> String {
+    let (ratio, lo, hi) = effect.ratio(higher_is_better);
     format!("{} % [{}, {}]", signed(ratio - 1.0), signed(lo - 1.0), signed(hi - 1.0))
 }
 
@@ -41,6 +47,11 @@ pub fn remarks(row: &Row) -> Vec<String> {
         let changed =
             if since.changed.is_empty() { "nothing else that is known changed with it".to_owned() } else { since.changed.join("; ") };
         all.push(format!("since {} ({}): {changed}", since.started_utc, since.run));
+    }
+    if let Some(second) = &row.confirmed {
+        let word = if second.verdict == Verdict::Regressed { "confirmed" } else { "not confirmed" };
+        let change = second.effect.map(|effect| format!(", {}", plain(effect, row.higher_is_better))).unwrap_or_default();
+        all.push(format!("{word} by {}{change}: {}", second.run, second.why));
     }
     all.extend(row.reasons.iter().cloned());
     all

@@ -189,3 +189,14 @@ fn everything_else_that_can_be_asked_for() {
     let (at, end) = wait(&asked, |_| low.clone());
     assert!((at - 0.0).abs() < 1e-9 && matches!(&end, Decision::GiveUp(_, why) if why == "the battery is not charging"), "{end:?}");
 }
+
+#[test]
+fn one_reading_far_below_the_others_is_no_cool_device() {
+    // 80 C, and once 30 C. Cooled down it is when two looks say so.
+    let (at, end) = wait(&wanted(&[("skin", 28.0, 36.0)]), |t| skin(if (t - 3.0).abs() < 0.1 { 30.0 } else { 80.0 }));
+    assert!(matches!(&end, Decision::GiveUp(_, why) if why == "skin stays at 80.0 C"), "{at} {end:?}");
+    let (at, end) = wait(&wanted(&[("skin", 28.0, 36.0)]), |t| skin(if t >= 3.0 { 30.0 } else { 80.0 }));
+    assert_eq!((at, end), (6.0, Decision::Ready));
+    // The first look has none before it.
+    assert_eq!(wait(&wanted(&[("skin", 28.0, 36.0)]), |_| skin(30.0)), (0.0, Decision::Ready));
+}

@@ -1,0 +1,97 @@
+//! `bench gate --confirm`: what looks regressed is measured again, on the same device.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use super::Args;
+use crate::{
+    cli::{exit, exit::Code, plan, run, usage},
+    gate::{
+        compare::{self, compare, session::Sessions},
+        nightly::{Gate, confirm},
+        run::load,
+    },
+    scenario::{Plan, Profile},
+};
+
+/// Measures and takes the result into the judgement. What can't be measured leaves it as it is, with a note: a regression is not forgotten
+/// because the phone is away.
+pub fn confirm(args: &Args, gate: &mut Gate) -> anyhow::Result<()> {
+    let cells = confirm::suspicious(gate);
+    if cells.is_empty() {
+        return Ok(());
+    }
+    let mut plans = vec![stored(&args.run)?];
+    if let Some(old) = &args.confirm_against {
+        plans.insert(0, of(old)?);
+    }
+    for plan in &mut plans {
+        only(plan, &cells);
+        if plan.runnable().is_empty() {
+            gate.notes.push(format!("not confirmed: {} has none of the cells that look regressed", plan.name));
+            return Ok(());
+        }
+    }
+    let parent = args.run.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned();
+    let out = args.out.clone().unwrap_or(parent);
+    let folders = match run::again(plans, &out, &args.servers) {
+        Ok((Code::Interrupted, _)) => {
+            return Err(exit::Failed { code: Code::Interrupted, message: "interrupted while confirming".to_owned() }.into());
+        }
+        Ok((_, folders)) => folders,
+        Err(e) => {
+            gate.notes.push(format!("not confirmed, so it stands as it is: {e}"));
+            return Ok(());
+        }
+    };
+    match &folders[..] {
+        [second] => {
+            let second = load(second)?;
+            gate.notes.push(format!(
+                "confirmed by the same once more, {}: it tells a bad night from a lasting change, and nothing of its cause",
+                second.id
+            ));
+            confirm::again(gate, &second);
+        }
+        [old, new] => {
+            let (old, new) = (load(old)?, load(new)?);
+            let settings = compare::Settings { tolerance: args.limit, metrics: gate.metrics.clone(), sessions: Sessions::default() };
+            let found = compare(&old, &new, &settings)?;
+            gate.notes.push(format!("confirmed by old and new pair by pair, {} and {}", old.id, new.id));
+            let differ: Vec<String> =
+                found.differences.iter().filter(|d| d.changed()).map(|d| format!("{}: {} -> {}", d.what, d.a, d.b)).collect();
+            gate.notes.push(if differ.is_empty() {
+                "old and new do not differ in anything that is known: this A/B compares a thing with itself".to_owned()
+            } else {
+                format!("old and new differ in {}", differ.join("; "))
+            });
+            confirm::against(gate, &found);
+        }
+        _ => gate.notes.push("not confirmed: nothing was measured".to_owned()),
+    }
+    Ok(())
+}
+
+/// The plan of a run.
+fn stored(folder: &Path) -> anyhow::Result<Plan> {
+    let path = folder.join("plan.toml");
+    let bad = |words: String| usage(format!("{}: {words}: without its plan a run can't be measured again", path.display()));
+    let text = fs::read_to_string(&path).map_err(|e| bad(e.to_string()))?;
+    Plan::from_toml(&text).map_err(|e| bad(e.to_string()))
+}
+
+/// The plan of a run folder or of a scenario.
+fn of(path: &Path) -> anyhow::Result<Plan> {
+    if path.is_dir() {
+        return stored(path);
+    }
+    let scenario = plan::scenario(path)?;
+    plan::of(&scenario, &plan::facts(&scenario), None)
+}
+
+/// Leaves what is to be measured again. Under a name of its own, so that it is no night of the history.
+fn only(plan: &mut Plan, cells: &BTreeSet<String>) {
+    plan.cells.retain(|cell| cells.contains(&cell.id));
+    plan.name = format!("{}-confirm", plan.name);
+    (plan.soak, plan.ab, plan.measure.profile) = (None, None, Profile::Off);
+    plan.require.clear();
+}
