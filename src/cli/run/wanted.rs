@@ -73,10 +73,11 @@ impl Wanted {
         });
         let mut plans = plans.collect::<anyhow::Result<Vec<_>>>()?;
         if let [a, b] = &mut plans[..] {
-            if self.origins().any(|origin| origin.is_some()) {
-                level(a, b);
-            }
+            // Those of an A/B run that goes on are pairs already.
             if a.ab.is_none() {
+                if self.0.iter().any(|side| !matches!(side, Source::Scenario(_))) {
+                    level(a, b);
+                }
                 plan::paired(a, b)?;
             }
         }
