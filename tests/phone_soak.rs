@@ -2,83 +2,49 @@
 
 #[path = "device/harness.rs"]
 mod harness;
+#[path = "device/lab.rs"]
+mod lab;
 mod support;
 
-use std::{
-    fs,
-    path::PathBuf,
-    process::{Child, Command, Stdio},
-};
+use std::{fs, path::PathBuf, process::Command};
 
-use harness::{Adbd, Phone};
-use support::{GENERATED, Row, Scenario, bench, finish, number, only_run, run, table, wait_until};
+use lab::{Lab, spawn, wait_long};
+use support::{GENERATED, Row, Scenario, finish, number, run, table, wait_until};
 
-struct Lab {
-    phone: Phone,
-    adb: Adbd,
-    dir: tempfile::TempDir,
+fn start() -> Option<Lab> {
+    Lab::start("throttled.py", &fs::read_to_string(support::root().join("tests/standins/throttled.py")).unwrap())
 }
 
-impl Lab {
-    fn start() -> Option<Self> {
-        harness::possible().then(|| {
-            let lab = Self { phone: Phone::start(), adb: Adbd::start(), dir: tempfile::tempdir().unwrap() };
-            let libexec = lab.path("libexec/x86_64-unknown-linux-musl");
-            fs::create_dir_all(&libexec).unwrap();
-            fs::copy(harness::agent(), libexec.join("bench-agent")).unwrap();
-            fs::copy(support::root().join("tests/standins/throttled.py"), lab.path("throttled.py")).unwrap();
-            lab
-        })
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    /// A scenario of one cell on this phone's "NPU".
-    fn scenario(&self, soak: &str) -> PathBuf {
-        let command = ["python3", "./throttled.py"].map(str::to_owned).to_vec();
-        let device = format!("serial = \"{}\"", self.phone.address);
-        let path = Scenario { name: "heat", command, device, ..Scenario::default() }.write(self.dir.path());
-        let text = fs::read_to_string(&path).unwrap().replace("[matrix]", "unit = \"npu\"\n[matrix]");
-        fs::write(&path, format!("{text}[soak]\n{soak}\n")).unwrap();
-        path
-    }
-
-    fn bench(&self) -> Command {
-        let mut command = bench(self.dir.path());
-        command.env("ADB_SERVER_SOCKET", self.adb.address.to_string()).env("BENCH_LIBEXEC", self.path("libexec"));
-        command
-    }
-
-    fn run(&self, soak: &str) -> Command {
-        let scenario = self.scenario(soak);
-        let mut command = self.bench();
-        command.arg("run").arg(scenario).args(["--no-report", "--reconnect", "20s"]);
-        command
-    }
-
-    fn folder(&self) -> PathBuf {
-        only_run(&self.path("results"))
-    }
-
-    fn cell(&self) -> Row {
-        table(&self.folder(), "cells.csv").remove(0)
-    }
-
-    /// Waits until the soak's engine has answered on the phone.
-    fn wait_for_soak(&self) {
-        let script = "cat /data/local/tmp/bench/work/*-soak-0/events.jsonl 2>/dev/null | head -n 40 | wc -l";
-        wait_until("a soak on the phone", || {
-            let mut adb = Command::new("adb");
-            adb.args(["-s", &self.phone.address, "shell", script]).env("ADB_SERVER_SOCKET", self.adb.address.to_string());
-            String::from_utf8_lossy(&adb.output().unwrap().stdout).trim() == "40"
-        });
-    }
+/// A scenario of one cell on this phone's "NPU".
+fn scenario(lab: &Lab, soak: &str) -> PathBuf {
+    let command = ["python3", "./throttled.py"].map(str::to_owned).to_vec();
+    let path = Scenario { name: "heat", command, device: lab.device(), ..Scenario::default() }.write(lab.dir.path());
+    let text = fs::read_to_string(&path).unwrap().replace("[matrix]", "unit = \"npu\"\n[matrix]");
+    fs::write(&path, format!("{text}[soak]\n{soak}\n")).unwrap();
+    path
 }
 
-fn spawn(command: &mut Command) -> Child {
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+fn soak(lab: &Lab, soak: &str) -> Command {
+    lab.run(&scenario(lab, soak), "20s")
+}
+
+/// When the soak's queries began, from its events: seconds of the phone's `CLOCK_MONOTONIC`.
+fn prompts(lab: &Lab) -> Vec<f64> {
+    let log = fs::read_dir(lab.folder().join("logs")).unwrap().flatten().next().unwrap().path();
+    let log = fs::read_dir(log).unwrap().flatten().next().unwrap().path().join("soak-000");
+    let events = fs::read_to_string(log.join("events.jsonl")).unwrap();
+    let events = events.lines().map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap());
+    events.filter(|e| e["event"] == "prompt").map(|e| e["t_ns"].as_f64().unwrap() / 1e9).collect()
+}
+
+fn cell(lab: &Lab) -> Row {
+    table(&lab.folder(), "cells.csv").remove(0)
+}
+
+/// Waits until the soak's engine has answered on the phone.
+fn wait_for_soak(lab: &Lab) {
+    let script = "cat /data/local/tmp/bench/work/*-soak-0/events.jsonl 2>/dev/null | head -n 40 | wc -l";
+    wait_until("a soak on the phone", || lab.shell(script) == "40");
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -101,28 +67,20 @@ fn near(what: &str, found: Option<f64>, wanted: f64, error: f64) {
 
 #[test]
 fn every_figure_is_what_the_phone_knows() {
-    let Some(mut lab) = Lab::start() else { return };
+    let Some(mut lab) = start() else { return };
     // One core adds 60 C within minutes: above 45 C it is slowed down, a tenth of the frequency a second.
     lab.phone.tell("throttle nsp 45 44 60 60");
     lab.phone.tell("temp nsp 34");
-    run(&mut lab.run("duration = \"64s\"\nwindow = \"2s\"")).expect(0);
+    run(&mut soak(&lab, "duration = \"64s\"\nwindow = \"2s\"")).expect(0);
     let truth = lab.phone.truth();
-    let (cell, folder) = (lab.cell(), lab.folder());
+    let (cell, folder) = (cell(&lab), lab.folder());
     assert_eq!((cell["soak_ended"].as_str(), cell["soak_check_tokens"].as_str()), ("complete", "not-checkable"));
     let windows = table(&folder, "soak.csv");
     assert!((31..=33).contains(&windows.len()), "{}", windows.len());
     assert!(windows.iter().all(|w| w["check_tokens"] == "confirmed"));
 
     // When it began, from the events themselves: the first and the second query.
-    let log = fs::read_dir(folder.join("logs")).unwrap().flatten().next().unwrap().path();
-    let log = fs::read_dir(log).unwrap().flatten().next().unwrap().path().join("soak-000");
-    let events = fs::read_to_string(log.join("events.jsonl")).unwrap();
-    let prompts: Vec<f64> = events
-        .lines()
-        .map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap())
-        .filter(|e| e["event"] == "prompt")
-        .map(|e| e["t_ns"].as_f64().unwrap() / 1e9)
-        .collect();
+    let prompts = prompts(&lab);
     let (heated, begin) = (prompts[0], prompts[1]);
     let length = number(&cell, "soak_s").unwrap();
 
@@ -176,13 +134,13 @@ fn every_figure_is_what_the_phone_knows() {
 
 #[test]
 fn a_zone_that_is_too_hot_ends_a_soak() {
-    let Some(mut lab) = Lab::start() else { return };
-    let child = spawn(&mut lab.run("duration = \"60s\"\nwindow = \"1s\"\ntrip = { npu = \"70C\" }"));
-    lab.wait_for_soak();
+    let Some(mut lab) = start() else { return };
+    let child = spawn(&mut soak(&lab, "duration = \"60s\"\nwindow = \"1s\"\ntrip = { npu = \"70C\" }"));
+    wait_for_soak(&lab);
     // By less than 40 C: more between two samples would count as a failed reading, and not as the peak.
     lab.phone.tell("temp nsp 73");
     finish(child).expect(6);
-    let cell = lab.cell();
+    let cell = cell(&lab);
     assert!(cell["soak_ended"].starts_with("early: ended by the thermal trip: nsp"), "{}", cell["soak_ended"]);
     assert!(cell["soak_ended"].contains("over its limit of 70 C"), "{}", cell["soak_ended"]);
     let (windows, peak) = (number(&cell, "soak_windows").unwrap(), number(&cell, "peak_npu_c").unwrap());
@@ -194,45 +152,64 @@ fn a_zone_that_is_too_hot_ends_a_soak() {
 
 #[test]
 fn a_phone_that_is_restarted_keeps_its_soak() {
-    let Some(mut lab) = Lab::start() else { return };
-    let child = spawn(&mut lab.run("duration = \"60s\"\nwindow = \"1s\""));
-    lab.wait_for_soak();
+    let Some(mut lab) = start() else { return };
+    let child = spawn(&mut soak(&lab, "duration = \"60s\"\nwindow = \"1s\""));
+    wait_for_soak(&lab);
     lab.phone.tell("reboot");
     finish(child).expect(6);
-    let cell = lab.cell();
+    let cell = cell(&lab);
     assert!(cell["soak_ended"].starts_with("early: ") && cell["soak_ended"].contains("restarted"), "{}", cell["soak_ended"]);
     assert!(number(&cell, "soak_windows").unwrap() >= 1.0);
 }
 
 #[test]
 fn a_killed_bench_finds_its_soak_on_the_phone() {
-    let Some(lab) = Lab::start() else { return };
-    let mut child = spawn(&mut lab.run("duration = \"12s\"\nwindow = \"2s\""));
-    lab.wait_for_soak();
+    let Some(lab) = start() else { return };
+    let mut child = spawn(&mut soak(&lab, "duration = \"12s\"\nwindow = \"2s\""));
+    wait_for_soak(&lab);
     child.kill().unwrap();
     child.wait().unwrap();
-    let mut resume = lab.bench();
-    resume.args(["run", "--no-report", "--reconnect", "20s", "--resume"]).arg(lab.folder());
-    run(&mut resume).expect(0);
-    let cell = lab.cell();
+    run(&mut lab.resume("20s")).expect(0);
+    let cell = cell(&lab);
     assert_eq!(cell["soak_ended"], "complete");
     assert!(number(&cell, "soak_s").unwrap() > 11.0);
 }
 
 #[test]
+fn a_lost_phone_goes_on_with_its_soak_and_a_resume_finds_it() {
+    let Some(mut lab) = start() else { return };
+    let child = spawn(&mut lab.run(&scenario(&lab, "duration = \"12s\"\nwindow = \"2s\""), "2s"));
+    wait_for_soak(&lab);
+    lab.phone.tell("unplug");
+    let cut = lab.phone.truth().last().unwrap()[0];
+    finish(child).expect(5).says(&["the device was lost", "bench run --resume"]);
+    let soaks = |lab: &Lab| table(&lab.folder(), "launches.csv").iter().filter(|l| l["pass"] == "soak").count();
+    assert_eq!(soaks(&lab), 0, "nobody knows yet how it ended");
+    lab.phone.tell("plug");
+    wait_long("the phone's return", || lab.shell("echo here") == "here");
+    run(&mut lab.resume("30s")).expect(0).says(&["is waited for and adopted"]);
+    let cell = cell(&lab);
+    assert_eq!((cell["soak_ended"].as_str(), soaks(&lab)), ("complete", 1));
+    assert!(number(&cell, "soak_s").unwrap() > 11.0, "{}", cell["soak_s"]);
+    // One program, which worked before the link was cut and after it, without a pause: a query of it takes 0.18 s.
+    let prompts = prompts(&lab);
+    assert!(prompts[0] < cut && cut + 5.0 < prompts[prompts.len() - 1], "cut at {cut}: {prompts:?}");
+    assert!(prompts.windows(2).all(|p| p[1] > p[0] && p[1] - p[0] < 1.0), "{prompts:?}");
+}
+
+#[test]
 fn a_soak_without_room_is_not_begun_and_is_made_up_for() {
-    let Some(mut lab) = Lab::start() else { return };
+    let Some(mut lab) = start() else { return };
     lab.phone.tell("full 100000");
-    run(&mut lab.run("duration = \"4s\"\nwindow = \"1s\"")).expect(0);
-    let ended = lab.cell().remove("soak_ended").unwrap();
+    run(&mut soak(&lab, "duration = \"4s\"\nwindow = \"1s\"")).expect(0);
+    let ended = cell(&lab).remove("soak_ended").unwrap();
     // 256 MiB of events, 128 MiB of output, and 200 names' telemetry of 4 s: 200 rows of 8 x 64 and 5 x 96 bytes.
     assert!(ended.starts_with("not run: its evidence may take 403 MB on the device, and "), "{ended}");
     let free: f64 = ended.split(", and ").nth(1).and_then(|w| w.split(' ').next()?.parse().ok()).unwrap_or_else(|| panic!("{ended}"));
     // What the launches left there is small.
     assert!((50.0..=103.0).contains(&free) && ended.contains("--retry-failed"), "{ended}");
     lab.phone.tell("free");
-    let mut resume = lab.bench();
-    resume.args(["run", "--no-report", "--retry-failed", "--resume"]).arg(lab.folder());
-    run(&mut resume).expect(0);
-    assert_eq!(lab.cell()["soak_ended"], "complete");
+    let mut resume = lab.resume("20s");
+    run(resume.arg("--retry-failed")).expect(0);
+    assert_eq!(cell(&lab)["soak_ended"], "complete");
 }

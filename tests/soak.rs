@@ -120,7 +120,7 @@ fn a_selection_a_first_cell_and_what_the_plan_says() {
         (ran.stdout, serde_json::from_str::<serde_json::Value>(&json.stdout).unwrap())
     };
     let (words, json) = plan("duration = \"12h\"\ncells = \"first\"");
-    assert!(words.contains("1 soaks of 12h after them; the evidence of one takes about "), "{words}");
+    assert!(words.contains("1 soak of 12h after them; the evidence of one takes about "), "{words}");
     assert_eq!(json["soaks"]["cells"].as_array().unwrap().len(), 1);
     assert!(json["expected_s"].as_f64().unwrap() >= 43_200.0);
     let (_, json) = plan("duration = \"30m\"\ncells = [\"variant=deaf\"]");

@@ -9,7 +9,7 @@ use std::{
 use bench_backend_api::Pass;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::Format;
+use super::{Format, words::count};
 use crate::{
     run::events::{Event, Sink},
     scenario::Side,
@@ -115,7 +115,7 @@ impl Console {
                     bar.set_position(*done as u64);
                 }
                 let before = if *done > 0 { format!(", {done} of them done") } else { String::new() };
-                self.line(&format!("{cells} cells to measure, {launches} launches{before}"));
+                self.line(&format!("{} to measure, {}{before}", count(*cells, "cell"), count(*launches, "launch")));
                 if *emulated > 0 {
                     self.line(&format!("{emulated} of them on an emulated NPU: their times say nothing about a device"));
                 }
@@ -179,7 +179,7 @@ impl Console {
                 if let Some(bar) = &self.bar {
                     bar.finish_and_clear();
                 }
-                self.line(&format!("{ok} cells measured, {failed} failed, {unverified} unverified, {skipped} skipped"));
+                self.line(&format!("{} measured, {failed} failed, {unverified} unverified, {skipped} skipped", count(*ok, "cell")));
             }
         }
     }

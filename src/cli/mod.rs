@@ -18,6 +18,7 @@ mod report;
 mod run;
 mod runtimes;
 mod schema;
+mod words;
 
 use std::process::ExitCode;
 

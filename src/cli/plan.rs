@@ -15,6 +15,7 @@ use self::{
 use super::{
     Format,
     exit::{Code, Failed},
+    words::count,
 };
 use crate::{
     device, registry,
@@ -141,14 +142,15 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         let [usual, most] = soak.disk_bytes(plan.telemetry_rate_hz).map(|bytes| bytes.div_ceil(1_000_000));
         let duration = seconds(Duration::from_millis(soak.duration_ms));
         lines.push(format!(
-            "{soaked} soaks of {duration} after them; the evidence of one takes about {usual} MB on the device at 20 tokens a second, and never more than {most} MB"
+            "{} of {duration} after them; the evidence of one takes about {usual} MB on the device at 20 tokens a second, and never more than {most} MB",
+            count(soaked, "soak")
         ));
     }
     lines.push(format!(
-        "{} cells to run, {} skipped; {} launches; expected {} (an estimate before anything is measured), worst {}\n",
-        cells().filter(|(_, cell)| cell.skipped.is_none()).count(),
+        "{} to run, {} skipped; {}; expected {} (an estimate before anything is measured), worst {}\n",
+        count(cells().filter(|(_, cell)| cell.skipped.is_none()).count(), "cell"),
         cells().filter(|(_, cell)| cell.skipped.is_some()).count(),
-        time.launches,
+        count(time.launches, "launch"),
         seconds(time.expected),
         seconds(time.worst),
     ));

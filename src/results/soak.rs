@@ -185,3 +185,73 @@ pub fn telemetry_windows(path: &Path, start_ns: u64, mut with: impl FnMut(f64, [
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bench_backend_api::{Parsed, Quant};
+
+    use super::*;
+    use crate::{results::launches::Staged, results::start::Start, run::events::Status};
+
+    fn soaked(cell: &str, [minute_1_tok_s, minute_30_tok_s]: Rates, check: &str) -> Record {
+        let windows = vec![Window { check: check.to_owned(), ..Window::default() }];
+        Record {
+            format_version: 1,
+            cell: cell.to_owned(),
+            pass: Pass::Soak,
+            launch: 0,
+            block: 0,
+            segment: 0,
+            status: Status::Ok,
+            failure: None,
+            checks: None,
+            parsed: Parsed::default(),
+            steps: Vec::new(),
+            staged: Staged::default(),
+            lmkd_kills: None,
+            round_trips: 0,
+            start: Start::default(),
+            soak: Some(Soak { windows, minute_1_tok_s, minute_30_tok_s, ..Soak::default() }),
+        }
+    }
+
+    /// Places by hand: backends on one artifact overtake each other by the thirtieth minute, two are equal in the first, one does not get that far.
+    #[test]
+    fn a_place_is_among_what_differs_in_the_backend_alone() {
+        let example = concat!(env!("CARGO_MANIFEST_DIR"), "/results/example-pc");
+        let mut plan = Plan::from_toml(include_str!("../../results/example-pc/plan.toml")).unwrap();
+        let manifest = Manifest::read(Path::new(example)).unwrap();
+        let id = |start: &str| plan.cells.iter().find(|c| c.id.starts_with(start)).unwrap().id.clone();
+        let [genie, ort, third, long, long_ort, pc] = [
+            "genie.tiny-llama.fp16.p32.",
+            "ort-qnn.tiny-llama.fp16.p32.",
+            "qnn.tiny-llama.fp16.p32.",
+            "genie.tiny-llama.fp16.p96.",
+            "ort-qnn.tiny-llama.fp16.p96.",
+            "mnn.tiny-llama.fp32.p32.",
+        ]
+        .map(id);
+        for planned in &mut plan.cells {
+            if planned.id == third {
+                planned.cell.backend = "third".to_owned();
+            } else if planned.id == pc {
+                // All but the class is that of the others.
+                planned.cell.quant = Quant::Fp16;
+                planned.cell.unit = bench_backend_api::Unit::Npu;
+            }
+        }
+        let records = [
+            soaked(&genie, [Some(30.0), Some(10.0)], "confirmed"),
+            soaked(&ort, [Some(20.0), Some(12.0)], "confirmed"),
+            soaked(&third, [Some(20.0), None], "not-checkable"),
+            // Another length; and its only neighbour answers wrongly.
+            soaked(&long, [Some(99.0), Some(99.0)], "confirmed"),
+            soaked(&long_ort, [Some(98.0), Some(98.0)], "contradicted"),
+            soaked(&pc, [Some(500.0), Some(500.0)], "confirmed"),
+        ];
+        let launches = records.map(|r| (std::path::PathBuf::new(), r)).to_vec();
+        let found = ranks(&plan, &manifest, &Recorded { launches, ..Recorded::default() });
+        let wanted = [(genie, [Some(1), Some(2)]), (ort, [Some(2), Some(1)]), (third, [Some(2), None])];
+        assert_eq!(found, wanted.into_iter().collect());
+    }
+}

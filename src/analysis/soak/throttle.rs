@@ -168,3 +168,38 @@ impl<'a> States<'a> {
         self.cooling.iter().filter_map(|(_, s)| Some(s.extent(from, to, self.hold_ns)?.max)).reduce(f64::max)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Windows of 30 s over 30 minutes: 100 tokens a second, and one less in each.
+    fn half_an_hour() -> Soak {
+        let window = |n: u32| Window { start_s: f64::from(n) * 30.0, length_s: 30.0, tok_s: 100.0 - f64::from(n), ..Window::default() };
+        Soak { windows: (0..60).map(window).collect(), length_s: 1800.0, ..Soak::default() }
+    }
+
+    /// By hand: windows 0 and 1 are the first minute, 58 and 59 the thirtieth.
+    #[test]
+    fn the_first_minute_and_the_thirtieth() {
+        let minutes = |mut soak: Soak| {
+            let mut absent = Vec::new();
+            put(&mut soak, &mut absent);
+            let why = absent.into_iter().filter(|(figure, _)| figure.starts_with("minute_")).collect::<Vec<_>>();
+            ([soak.minute_1_tok_s, soak.minute_30_tok_s], why)
+        };
+        assert_eq!(minutes(half_an_hour()), ([Some(99.5), Some(41.5)], vec![]));
+        // Nothing was seen in the last minute; and a soak that ended before it.
+        let mut gap = half_an_hour();
+        gap.windows.truncate(58);
+        assert_eq!(minutes(gap).0, [Some(99.5), None]);
+        let mut short = half_an_hour();
+        short.windows.truncate(59);
+        short.length_s = 1770.0;
+        assert_eq!(minutes(short), ([Some(99.5), None], vec![("minute_30_tok_s", "not reached")]));
+        // A window of five minutes holds the minute's middle.
+        let mut coarse = half_an_hour();
+        coarse.windows = vec![Window { start_s: 1500.0, length_s: 300.0, tok_s: 7.0, ..Window::default() }];
+        assert_eq!(minutes(coarse).0, [None, Some(7.0)]);
+    }
+}

@@ -1,7 +1,7 @@
 //! Findings for people: grouped by where, the worst last, so that they are seen.
 
 use crate::{
-    cli::console::printable,
+    cli::{console::printable, words},
     doctor::{Finding, Severity},
 };
 
@@ -34,13 +34,9 @@ pub fn human(findings: &[Finding]) -> String {
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     lines.push(match (errors, warnings) {
         (0, 0) => "everything is as it should be".to_owned(),
-        _ => format!("{}, {}", number(errors, "error"), number(warnings, "warning")),
+        _ => format!("{}, {}", words::count(errors, "error"), words::count(warnings, "warning")),
     });
     lines.iter().map(|line| line.clone() + "\n").collect()
-}
-
-fn number(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 fn told(finding: &Finding) -> Vec<String> {

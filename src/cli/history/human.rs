@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write};
 
 use super::{History, Part};
 use crate::{
-    cli::console::printable,
+    cli::{console::printable, words::count},
     gate::{
         history::{self, Figure, Gap, LeftOut, NoFigure, Run, Series, StepNight, Trend},
         nights::Judgement,
@@ -206,14 +206,6 @@ fn some(names: &[&str]) -> String {
     let more = names.len().saturating_sub(SHOWN);
     let shown = names[..names.len() - more].join(", ");
     if more > 0 { format!("{shown} and {more} more") } else { shown }
-}
-
-fn count(n: usize, what: &str) -> String {
-    match (n, what) {
-        (1, _) => format!("1 {what}"),
-        (_, "entry") => format!("{n} entries"),
-        _ => format!("{n} {what}s"),
-    }
 }
 
 fn or<'a>(text: &'a str, other: &'a str) -> &'a str {

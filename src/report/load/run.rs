@@ -21,6 +21,7 @@ use crate::stats;
 pub fn load(dir: &Path) -> Result<Run, ReportError> {
     let mut run = Run { folder: dir.file_name().unwrap_or(dir.as_os_str()).to_string_lossy().into_owned(), ..Run::default() };
     run.manifest = manifest(dir, &mut run.problems);
+    run.power_asked = power_asked(dir);
     let metric_columns: Vec<String> =
         METRICS.iter().flat_map(|metric| METRIC_ENDS.map(|suffix| format!("{}{suffix}", metric.name))).collect();
     let wanted: Vec<&str> = CELLS.columns.iter().map(|column| column.name).chain(metric_columns.iter().map(String::as_str)).collect();
@@ -72,6 +73,12 @@ fn manifest(dir: &Path, problems: &mut Vec<String>) -> Value {
         problems.push(format!("manifest.json can't be read, so device, runtimes and environment are unknown: {error}"));
         Value::Null
     })
+}
+
+/// Whether the stored plan asks for power. Only this is wanted of it, so that a plan of any version will do; without one nothing is promised.
+fn power_asked(dir: &Path) -> bool {
+    let plan = fs::read_to_string(dir.join("plan.toml")).ok().and_then(|text| text.parse::<toml::Table>().ok());
+    plan.is_some_and(|plan| plan.contains_key("power"))
 }
 
 pub(super) fn keys(table: &Loaded) -> Vec<CellKey> {

@@ -11,6 +11,8 @@ pub struct Run {
     pub folder: String,
     /// `manifest.json`, or null.
     pub manifest: Value,
+    /// `plan.toml` has `[power]`.
+    pub power_asked: bool,
     /// `cells.csv`, in its order.
     pub cells: Vec<Cell>,
     /// What each launch that counts gives, from `samples.csv`.

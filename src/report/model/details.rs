@@ -4,7 +4,7 @@ use super::device;
 use super::figures::{DASH, median, number, whole};
 use super::groups::{Group, artifact_short, listed, workload};
 use super::view::Grid;
-use crate::report::load::Cell;
+use crate::report::load::{Cell, Run};
 use crate::results::schema::METRICS;
 
 /// What stands beside a quantisation's class (rule R29) and a workload (R7): facts of the artifact.
@@ -35,13 +35,13 @@ const RUNNING: [(&str, &str); 10] = [
 ];
 
 /// The tables under a comparison.
-pub fn details(group: &Group) -> Vec<Grid> {
+pub fn details(run: &Run, group: &Group) -> Vec<Grid> {
     let cells = group.counted();
     if cells.is_empty() {
         return Vec::new();
     }
     let mut all = vec![artifacts(&cells), running(&cells)];
-    all.extend(device::tables(group, &cells));
+    all.extend(device::tables(group, &cells, run.power_asked));
     all.extend([metrics(group, &cells), reported(group, &cells)]);
     all
 }

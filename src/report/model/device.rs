@@ -64,15 +64,27 @@ const STATE: Columns = &[
     ("case", "case"),
 ];
 
-/// The tables that have something to show.
-pub fn tables(group: &Group, cells: &[&Cell]) -> Vec<Grid> {
+/// The tables that have something to show. Of power that was asked for, and that no cell has, the reasons are shown.
+pub fn tables(group: &Group, cells: &[&Cell], power_asked: bool) -> Vec<Grid> {
+    let table = |title, columns, needed| table(group, cells, title, columns, needed);
+    let power = table(POWER_TITLE, POWER, "power_avg_w").or_else(|| power_asked.then(|| powerless(group, cells)));
     let all = [
-        ("Memory by phase, MB (10⁶ bytes)", MEMORY, "mem_load_mb"),
-        ("Power and energy of the whole device, never of the NPU alone", POWER, "power_avg_w"),
-        ("The NPU: what the runtime's profile and the device's counters say", NPU, ""),
-        ("State of the device", STATE, ""),
+        table("Memory by phase, MB (10⁶ bytes)", MEMORY, "mem_load_mb"),
+        power,
+        table("The NPU: what the runtime's profile and the device's counters say", NPU, ""),
+        table("State of the device", STATE, ""),
     ];
-    all.into_iter().filter_map(|(title, columns, needed)| table(group, cells, title, columns, needed)).collect()
+    all.into_iter().flatten().collect()
+}
+
+const POWER_TITLE: &str = "Power and energy of the whole device, never of the NPU alone";
+
+/// Why there is no power: the scenario asked for it, and a page that is silent looks as if nobody had.
+fn powerless(group: &Group, cells: &[&Cell]) -> Grid {
+    let why = |cell: &Cell| cell.absent.get("power_avg_w").map_or("the table gives no reason", String::as_str).to_owned();
+    let rows = cells.iter().map(|cell| (name(group, cell), vec![why(cell)])).collect();
+    let columns = ["Cell", "no figure of power, because"].map(str::to_owned).to_vec();
+    Grid { title: POWER_TITLE.to_owned(), columns, rows: merged(rows), text: true, open: true }
 }
 
 fn has(cell: &Cell, column: &str) -> bool {

@@ -98,6 +98,6 @@ fn set(run: &Run, group: &Group, anchor: String, colours: &Colours) -> Result<Se
         charts: charts(run, group, colours)?,
         timelines: timelines(run, group)?,
         soak: soak(run, group, colours)?,
-        details: details(group),
+        details: details(run, group),
     })
 }

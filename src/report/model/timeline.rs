@@ -6,6 +6,7 @@ use super::charts::largest;
 use super::figures::{DASH, number};
 use super::groups::{Group, listed, readable, workload};
 use super::lines::thinned;
+use super::machine::{at, text};
 use super::view::{Chart, Grid, LegendKey};
 use crate::analysis::power::{Asked, Method, Supply, Telemetry, series};
 use crate::analysis::series::{TEMPERATURE_JUMP_C, despike};
@@ -30,17 +31,18 @@ pub fn timelines(run: &Run, group: &Group) -> Result<Vec<Chart>, ReportError> {
     } else {
         format!(" Shown: {MOST} of {} cells of this workload; telemetry.csv has them all.", having.len())
     };
+    let soc = text(at(&run.manifest, &["device", "soc"])).unwrap_or_default();
     let mut charts = Vec::new();
     for (cell, timeline) in drawn {
         let title = format!("{} over time, {} tokens", group.label(cell), workload(of));
-        charts.extend(chart(timeline, title, &cut)?);
+        charts.extend(chart(timeline, &soc, title, &cut)?);
     }
     Ok(charts)
 }
 
-fn chart(timeline: &Timeline, title: String, cut: &str) -> Result<Option<Chart>, ReportError> {
+fn chart(timeline: &Timeline, soc: &str, title: String, cut: &str) -> Result<Option<Chart>, ReportError> {
     let all = [
-        ("temperature", temperature(timeline)),
+        ("temperature", temperature(timeline, soc)),
         ("clocks", clocks(timeline)),
         ("throughput", throughput(timeline)),
         ("load of CPU, GPU and NPU", usage(timeline)),
@@ -103,11 +105,11 @@ pub const fn words(domain: Domain) -> &'static str {
     }
 }
 
-/// The hottest zone of each part at each moment.
-fn temperature(timeline: &Timeline) -> Strip {
+/// The hottest zone of each part at each moment; a name may mean another part on another chip.
+fn temperature(timeline: &Timeline, soc: &str) -> Strip {
     let mut zones: BTreeMap<Domain, Vec<Vec<(f64, f64)>>> = BTreeMap::new();
     for (zone, series) in timeline.of("thermal") {
-        if let Some(domain) = domain_of("", zone) {
+        if let Some(domain) = domain_of(soc, zone) {
             // What one failed reading of one zone says would be the hottest of all.
             zones.entry(domain).or_default().push(despike(&series.points, TEMPERATURE_JUMP_C).kept);
         }
@@ -290,7 +292,7 @@ mod tests {
             ("thermal", "skin-msm-therm", "C", &[(1.0, 30.0)]),
             ("thermal", "sys-therm-1", "C", &[(1.0, 99.0)]),
         ]);
-        let strip = temperature(&timeline);
+        let strip = temperature(&timeline, "");
         let found: Vec<_> = strip.lines.iter().map(|line| (line.label.as_str(), line.points.clone())).collect();
         assert_eq!(found, [("CPU", vec![(1.0, 45.0), (2.0, 60.0)]), ("skin", vec![(1.0, 30.0)])]);
     }
@@ -303,7 +305,7 @@ mod tests {
             // Two in a row are a change.
             ("thermal", "nsphvx-0", "C", &[(1.0, 40.0), (2.0, 95.0), (3.0, 96.0), (4.0, 50.0)]),
         ]);
-        let strip = temperature(&timeline);
+        let strip = temperature(&timeline, "");
         let values = |label: &str| {
             let line = strip.lines.iter().find(|line| line.label == label).unwrap();
             line.points.iter().map(|p| p.1).collect::<Vec<_>>()
@@ -320,7 +322,7 @@ mod tests {
         ]);
         // The cooler zone never shows while the hotter one lives; at 6 s that has been silent for 3 s.
         let expected = [(1.0, 60.0), (1.1, 60.0), (2.0, 62.0), (2.1, 62.0), (3.0, 61.0), (3.1, 61.0), (6.0, 47.0)];
-        assert_eq!(temperature(&timeline).lines[0].points, expected);
+        assert_eq!(temperature(&timeline, "").lines[0].points, expected);
     }
 
     #[test]
@@ -372,7 +374,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_said() {
-        let chart = chart(&with(&[("process", "rss_kb", "kB", &[(0.1, 1000.0), (0.2, 2000.0)])]), "t".into(), "").unwrap().unwrap();
+        let chart = chart(&with(&[("process", "rss_kb", "kB", &[(0.1, 1000.0), (0.2, 2000.0)])]), "", "t".into(), "").unwrap().unwrap();
         assert!(
             chart.caption.contains("Not seen in this launch: temperature, clocks, throughput, load of CPU, GPU and NPU and power."),
             "{}",
@@ -380,6 +382,6 @@ mod tests {
         );
         // 2,000 kB are 2.048 MB.
         assert_eq!(chart.table.rows[0][5], "2.05");
-        assert!(super::chart(&Timeline::default(), "t".into(), "").unwrap().is_none());
+        assert!(super::chart(&Timeline::default(), "", "t".into(), "").unwrap().is_none());
     }
 }

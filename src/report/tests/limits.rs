@@ -110,3 +110,24 @@ fn columns_and_values_that_make_no_sense_are_survived() {
     let page = page_of(&dir);
     assert!(page.contains("cells.csv: 2 values are not numbers"));
 }
+
+#[test]
+fn power_that_was_asked_for_and_is_absent_has_its_reason() {
+    const TITLE: &str = "Power and energy of the whole device, never of the NPU alone";
+    let (_keep, dir) = run();
+    let cells = fs::read_to_string(dir.join("cells.csv")).expect("cells");
+    let (before, genie) = ("power_avg_w=this runner does not report it", "power_avg_w=it was <on> external power");
+    let line =
+        |line: &str| if line.contains(",genie.") { line.replace(before, genie) } else { line.replace(before, "power_avg_w=no gauge") };
+    fs::write(dir.join("cells.csv"), cells.lines().map(line).collect::<Vec<_>>().join("\n") + "\n").expect("cells");
+    // Nobody asked.
+    fs::write(dir.join("plan.toml"), "format_version = 1\n").expect("a plan");
+    assert!(!page_of(&dir).contains(TITLE));
+    fs::write(dir.join("plan.toml"), "format_version = 99\n[power]\nbaseline_ms = 0\n").expect("a plan");
+    let page = page_of(&dir);
+    // The emulator's cells: one row for each reason.
+    let table = part(&page, TITLE, "</table>");
+    assert!(table.contains("no figure of power, because"), "{table}");
+    let rows = ["it was &lt;on&gt; external power", "no gauge", "<tr"].map(|words| table.matches(words).count());
+    assert_eq!(rows, [1, 1, 3], "{table}");
+}
