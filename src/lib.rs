@@ -17,6 +17,7 @@ pub mod run;
 pub mod runtimes;
 pub mod scenario;
 pub mod stats;
+mod words;
 
 /// Wall time, RFC 3339 in UTC.
 pub fn utc_now() -> String {

@@ -152,7 +152,7 @@ fn bad_input_is_said_plainly() {
     // Cut within a line, within a table, between tables.
     let said = say(&[&a, &b], &[]);
     assert!(said.contains("B: samples.csv ends within a line, which is not counted: it was cut off"), "{said}");
-    assert!(said.contains("B: samples.csv lacks launches that cells.csv counts, in 1 cells"), "{said}");
+    assert!(said.contains("B: samples.csv lacks launches that cells.csv counts, in 1 cell, the first"), "{said}");
     assert!(said.contains("20, 19"), "{said}");
     fs::remove_file(folder.join("samples.csv")).unwrap();
     let said = say(&[&a, &b], &[]);

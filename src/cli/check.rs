@@ -39,7 +39,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
             Format::Human => {
                 super::note(problems.render(std::io::stderr().is_terminal()).trim_end());
                 if let Some(cells) = cells {
-                    super::print(&format!("{}: ok, {}\n", path.display(), super::words::count(cells, "cell")))?;
+                    super::print(&format!("{}: ok, {}\n", path.display(), crate::words::count(cells, "cell")))?;
                 }
             }
         }

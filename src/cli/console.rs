@@ -9,10 +9,11 @@ use std::{
 use bench_backend_api::Pass;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::{Format, words::count};
+use super::Format;
 use crate::{
     run::events::{Event, Sink},
     scenario::Side,
+    words::count,
 };
 
 /// Shows events.

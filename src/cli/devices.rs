@@ -254,7 +254,7 @@ async fn give_back(cache: &Cache, device: &Adb) -> Result<String, String> {
     if let Some(why) = back.failed {
         return Err(format!("what an earlier bench had changed could not be put back: {why}"));
     }
-    let files = super::words::count(cleaned.files, "file");
+    let files = crate::words::count(cleaned.files, "file");
     let changed = back.what.map(|what| format!("; put back: {what}")).unwrap_or_default();
     Ok(format!("{} bytes given back ({files}){changed}", cleaned.bytes))
 }

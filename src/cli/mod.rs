@@ -18,7 +18,6 @@ mod report;
 mod run;
 mod runtimes;
 mod schema;
-mod words;
 
 use std::process::ExitCode;
 

@@ -15,12 +15,12 @@ use self::{
 use super::{
     Format,
     exit::{Code, Failed},
-    words::count,
 };
 use crate::{
     device, registry,
     runtimes::Cache,
     scenario::{AbError, Assumptions, Estimate, Filter, Plan, PlannedCell, Problems, Scenario, Side, estimate, pair},
+    words::count,
 };
 
 /// Prints the cells and the time that a scenario will take, without running anything

@@ -18,6 +18,7 @@ use crate::{
         schema::{CELLS, FORMAT_VERSION, LAUNCHES, METRICS, SAMPLES, Table},
     },
     stats,
+    words::count,
 };
 
 /// Why a folder can't be compared.
@@ -151,8 +152,8 @@ fn complain(run: &mut Run, cells: &Loaded, counts: &[(&'static str, Vec<Option<i
     let lost: Vec<&String> = planned.filter(|id| !run.cells.keys().any(|key| key.cell == **id)).collect();
     let mut said = Vec::new();
     if let Some(first) = lost.first() {
-        let (count, first) = (lost.len(), visible(first));
-        said.push(format!("cells.csv has no row of {count} cells that the manifest names, the first being {first}: it was cut off"));
+        let (lost, first) = (count(lost.len(), "cell"), visible(first));
+        said.push(format!("cells.csv has no row of {lost} that the manifest names, the first being {first}: it was cut off"));
     }
     let keys = keys(cells);
     for (file, per_query) in [(SAMPLES.file, true), (LAUNCHES.file, false)] {
@@ -166,8 +167,8 @@ fn complain(run: &mut Run, cells: &Loaded, counts: &[(&'static str, Vec<Option<i
         });
         let short: BTreeMap<&Key, String> = short.collect();
         if let Some((key, words)) = short.first_key_value() {
-            let cells = short.len();
-            said.push(format!("{file} lacks launches that cells.csv counts, in {cells} cells, the first being {}: {words}", key.cell));
+            let cells = count(short.len(), "cell");
+            said.push(format!("{file} lacks launches that cells.csv counts, in {cells}, the first being {}: {words}", key.cell));
         }
     }
     said.extend(cells.complaint());

@@ -66,6 +66,12 @@ pub struct Record {
 }
 
 impl Record {
+    /// What the agent sampled, one file for each step; `dir` is the folder of the launch. A step that never began has left none.
+    pub fn telemetry_files(&self, dir: &Path) -> Vec<PathBuf> {
+        let folder = |step: &StepRecord| if self.steps.len() == 1 { dir.to_path_buf() } else { dir.join(&step.name) };
+        self.steps.iter().map(|step| folder(step).join("telemetry.csv")).collect()
+    }
+
     /// What was timed: of a soak its first and its last measured query, since the others are in `events.jsonl` alone.
     pub fn timed(&self) -> Cow<'_, Parsed> {
         match self.soak.as_ref().and_then(|soak| soak.worked.as_ref()) {

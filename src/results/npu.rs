@@ -6,10 +6,10 @@ use std::{
     collections::BTreeMap,
     fs::File,
     io::{BufRead, BufReader},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
-use bench_agent::spec::{Done, SourceReport, SourceState};
+use bench_agent::spec::{SourceReport, SourceState};
 use bench_backend_api::{DeviceClass, NpuProfile, Parsed, Pass};
 
 use super::{
@@ -201,15 +201,11 @@ fn long_waits(waits: &[f64]) -> Vec<bool> {
 
 /// The counters that the agent read in the measured queries.
 fn counters(figures: &mut Figures, record: &Record, dir: &Path, warmup: u32) {
-    let steps: Vec<(&str, &Done)> = record.steps.iter().filter_map(|s| Some((s.name.as_str(), s.done.as_ref()?))).collect();
-    let report = steps.iter().find_map(|(_, done)| done.sources.iter().find(|source| source.name == SOURCE));
+    let mut reports = record.steps.iter().filter_map(|s| s.done.as_ref()).flat_map(|done| &done.sources);
+    let report = reports.find(|source| source.name == SOURCE);
     match (report.filter(|r| r.state == SourceState::Available), window(&record.timed(), warmup)) {
         (Some(report), Ok(window)) => {
-            let single = record.steps.len() == 1;
-            let files: Vec<PathBuf> = steps
-                .iter()
-                .map(|(name, _)| if single { dir.join("telemetry.csv") } else { dir.join(name).join("telemetry.csv") })
-                .collect();
+            let files = record.telemetry_files(dir);
             let lines =
                 files.iter().filter_map(|path| File::open(path).ok()).flat_map(|file| BufReader::new(file).lines().map_while(Result::ok));
             figures.utils = if record.pass == Pass::Soak { means_of_windows(dir, window) } else { means(lines, window) };

@@ -204,7 +204,7 @@ impl Segment {
         self.usable(record)?;
         let (from, to) = record.parsed.idle_ns.ok_or("the program did not idle")?;
         let window = last_part((from as f64 / 1e9, to as f64 / 1e9), settings.baseline_ms);
-        let sampled = telemetry(&files(dir, record));
+        let sampled = telemetry(&record.telemetry_files(dir));
         power::baseline(&sampled, self.meter.as_ref(), asked, window, unit, BaselineState::Resident)
             .map_err(|e| format!("baseline with the model in memory: {e}"))
     }
@@ -230,13 +230,7 @@ fn launch(dir: &Path, record: &Record, load: &Load, segment: &Segment, asked: As
     if let Err(why) = segment.usable(record) {
         return LaunchPower::without(&why);
     }
-    power::launch(load, &telemetry(&files(dir, record)), segment.meter.as_ref(), asked)
-}
-
-/// The samples of a launch's steps.
-fn files(dir: &Path, record: &Record) -> Vec<PathBuf> {
-    let single = record.steps.len() == 1;
-    record.steps.iter().map(|s| if single { dir.join("telemetry.csv") } else { dir.join(&s.name).join("telemetry.csv") }).collect()
+    power::launch(load, &telemetry(&record.telemetry_files(dir)), segment.meter.as_ref(), asked)
 }
 
 /// The end of an idle time, for as long as the baseline is: a gauge shows for some seconds what was before.

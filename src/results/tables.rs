@@ -464,9 +464,7 @@ impl Context<'_> {
     fn telemetry(&self, record: &Record, dir: &Path, table: &mut Writer) -> Result<Trace, FolderError> {
         let mut trace = Trace::default();
         let Some(start) = record.steps.iter().find_map(|s| s.done.as_ref()).map(|d| d.start_ns) else { return Ok(trace) };
-        for step in &record.steps {
-            let single = record.steps.len() == 1;
-            let path = if single { dir.join("telemetry.csv") } else { dir.join(&step.name).join("telemetry.csv") };
+        for path in record.telemetry_files(dir) {
             let Ok(mut reader) = csv::ReaderBuilder::new().flexible(true).from_path(&path) else { continue };
             for line in reader.records().filter_map(Result::ok) {
                 let (Some(t), Some(value)) =

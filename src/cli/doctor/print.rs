@@ -1,8 +1,9 @@
 //! Findings for people: grouped by where, the worst last, so that they are seen.
 
 use crate::{
-    cli::{console::printable, words},
+    cli::console::printable,
     doctor::{Finding, Severity},
+    words,
 };
 
 /// Width of the column of severities.

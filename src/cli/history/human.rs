@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write};
 
 use super::{History, Part};
 use crate::{
-    cli::{console::printable, words::count},
+    cli::console::printable,
     gate::{
         history::{self, Figure, Gap, LeftOut, NoFigure, Run, Series, StepNight, Trend},
         nights::Judgement,
@@ -12,6 +12,7 @@ use crate::{
         verdict::Verdict,
     },
     results::{folder::id_of, tables::significant},
+    words::count,
 };
 
 /// Characters of a sparkline.

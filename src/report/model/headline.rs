@@ -10,6 +10,7 @@ use super::panel::{artifact_word, class_title};
 use super::view::{HeadRow, Headline};
 use crate::report::charts::swatch_svg;
 use crate::report::load::{Cell, Run, Status};
+use crate::words::count;
 
 /// Metrics of a headline, in the order of the template's columns.
 const METRICS: [&str; 3] = ["ttft_ms", "decode_tok_s", "peak_mem_mb"];
@@ -95,7 +96,7 @@ fn told(matched: &[Pair], what: &str) -> Vec<String> {
         tables.entry((&pair.above.backend, &pair.below.backend)).or_default().push(pair);
     }
     let sentence = |((above, below), pairs): ((&str, &str), Vec<&Pair>)| {
-        let cells = if pairs.len() == 1 { "1 cell".to_owned() } else { format!("{} cells", pairs.len()) };
+        let cells = count(pairs.len(), "cell");
         let ttft = summed(pairs.iter().map(|pair| &pair.ttft), "TTFT", ("shorter", "longer"));
         let decode = summed(pairs.iter().map(|pair| &pair.decode), "decode rate", ("lower", "higher"));
         let few = pairs.iter().flat_map(|pair| [&pair.ttft, &pair.decode]).flatten().any(|ratio| !ratio.has_interval());
