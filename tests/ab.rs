@@ -268,7 +268,7 @@ fn on_a_phone_too() {
     let mut command = bench(dir.path());
     command.env("ADB_SERVER_SOCKET", adb.address.to_string()).env("BENCH_LIBEXEC", dir.path().join("libexec"));
     let ran = finish(command.arg("run").arg(&file).args(["--no-report"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
-    ran.expect(0).says(&["measured in one session", "2 pairs"]);
+    ran.expect(0).says(&["the sides of one A/B run", "2 pairs"]);
     let runs = both(&dir.path().join("results"));
     are_interleaved(&launches(&runs), 2);
     // The stand-in's first token comes after 5 ms, a tenth later on side B.

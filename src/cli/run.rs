@@ -114,7 +114,9 @@ pub fn again(plans: Vec<Plan>, out: &Path, servers: &adb::Servers) -> anyhow::Re
         no_report: true,
         format: Format::Human,
     };
-    let code = measure(&args, &Wanted::stored(plans), Vec::new())?;
+    // A run of their own, even if they are of an earlier A/B run.
+    let plans = plans.into_iter().map(|plan| Plan { ab: None, ..plan }).collect();
+    let code = measure(&args, &Wanted::of_plans(plans), Vec::new())?;
     let new = |path: &PathBuf| path.file_name().is_some_and(|name| of.iter().any(|of| name.to_string_lossy().contains(of.as_str())));
     Ok((code, names(out).difference(&before).filter(|path| new(path)).cloned().collect()))
 }

@@ -237,7 +237,8 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, 
         small |= summary.n_small && metric.per_query;
         row.summary(metric.name, &summary);
         if metric.name == "decode_tok_s" {
-            row.set("stability", stats::stability(&values).word());
+            let stability = stats::stability(&values);
+            row.set("stability", stability.word()).set("stability_reason", stability.reason());
         }
     }
     if !composed {

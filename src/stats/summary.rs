@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn of_twelve_values() {
         let found = Summary::of(&EVEN).expect("values");
-        assert_eq!((found.n, found.median, found.lo, found.hi, found.mad, found.n_small), (12, 7.75, 6.875, 9.5, 1.125, false));
+        assert_eq!((found.n, found.median, found.lo, found.hi, found.mad, found.n_small), (12, 7.75, 6.75, 10.0, 1.125, false));
     }
 
     #[test]

@@ -9,6 +9,7 @@ python3 -c 'import common; common.machine()'
 for name in cli history harness agent sampling; do
     python3 "$name.py" "$@"
 done
+cargo bench --quiet --profile dev --bench nights -- "$@"
 # Half an hour: on its own, on a machine that does nothing else.
 [ "${1-}" != --quick ] || python3 compare_mnn.py --quick
 if [ "$(id -u)" != 0 ] || ! command -v adb > /dev/null; then

@@ -7,7 +7,7 @@ use bench_backend_api::{Availability, Backend, DeviceFacts, Installed, Need};
 use super::{Args, Wanted};
 use crate::{
     cli::{
-        console::Console,
+        console::{Console, printable},
         exit::{Code, Failed},
         note,
         runtimes::{consent, unavailable},
@@ -44,7 +44,7 @@ impl<D: Device> Job<D> {
             let backends = registry::with(&own);
             let installed = install(cache, plan, &backends, device.facts(), args)?;
             for words in origin.map(|then| other_runtimes(then, &backends, &installed, device.facts())).unwrap_or_default() {
-                note(&format!("warning: {}: {words}: this is measured now", plan.name));
+                note(&printable(&format!("warning: {}: {words}: this is measured now", plan.name)));
             }
             anyhow::Ok(installed)
         });

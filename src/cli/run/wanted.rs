@@ -23,7 +23,7 @@ pub struct Wanted(Vec<Source>);
 /// Where a plan comes from.
 enum Source {
     Scenario(Box<Scenario>),
-    /// Stored with a run: it goes on, or is judged.
+    /// Of a run that goes on, or as it stands.
     Plan(Box<Plan>),
     /// Of an earlier run, to be measured again; with what that run was made with.
     Again(Box<Plan>, Box<Manifest>),
@@ -34,7 +34,7 @@ impl Wanted {
     pub fn of(args: &Args) -> anyhow::Result<(Self, Vec<Folder>)> {
         if let Some(run) = &args.resume {
             let (plans, folders) = resume(run, args.scenario.as_deref())?;
-            return Ok((Self::stored(plans), folders));
+            return Ok((Self::of_plans(plans), folders));
         }
         let sides = match (&args.ab, &args.scenario) {
             (Some(paths), _) => paths.iter().map(|path| side(path)).collect::<anyhow::Result<Vec<_>>>()?,
@@ -44,8 +44,8 @@ impl Wanted {
         Ok((Self(sides), Vec::new()))
     }
 
-    /// Plans to be measured as they are.
-    pub fn stored(plans: Vec<Plan>) -> Self {
+    /// These plans.
+    pub fn of_plans(plans: Vec<Plan>) -> Self {
         Self(plans.into_iter().map(|plan| Source::Plan(Box::new(plan))).collect())
     }
 
@@ -73,10 +73,11 @@ impl Wanted {
         });
         let mut plans = plans.collect::<anyhow::Result<Vec<_>>>()?;
         if let [a, b] = &mut plans[..] {
-            if self.origins().any(|origin| origin.is_some()) {
-                level(a, b);
-            }
+            // Those of an A/B run that goes on are pairs already.
             if a.ab.is_none() {
+                if self.0.iter().any(|side| !matches!(side, Source::Scenario(_))) {
+                    level(a, b);
+                }
                 plan::paired(a, b)?;
             }
         }

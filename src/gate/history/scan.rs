@@ -121,6 +121,7 @@ struct Head {
     device: Value,
     started_utc: Value,
     finished_utc: Value,
+    ab: Value,
     #[serde(deserialize_with = "count")]
     cells: usize,
 }
@@ -162,6 +163,9 @@ pub fn look(path: &Path) -> Result<Run, String> {
     let word = |value: &Value| value.as_str().map(str::to_owned);
     if word(&head.finished_utc).is_none() {
         return Err("is not finished: it is running now, or `bench run --resume` goes on with it".to_owned());
+    }
+    if !head.ab.is_null() {
+        return Err("is a side of an A/B run, which is no night: `bench compare` sets it against the other side".to_owned());
     }
     let started = head.started_utc.as_str().and_then(|text| text.parse().ok());
     Ok(Run {

@@ -83,11 +83,9 @@ pub fn trend(series: Series, metric: &Metric, last: Option<usize>, asked: f64) -
     let steps = steps(&nights, asked);
     let tonight = match (of_last.map(|point| point.figure), nights.split_last()) {
         (Some(Figure::Value { .. }), Some(((_, tonight), before))) => {
-            // What stepped is told as a step; once the new level has shown its own noise, tonight is held against that.
-            let since = steps.last().map_or(0, |step| step.at);
-            let of = |from: usize| before.iter().filter(|(run, _)| *run >= from).map(|(_, night)| *night).collect::<Vec<_>>();
-            let level = Some(of(since)).filter(|level| level.len() >= nights::FEWEST).unwrap_or_else(|| of(0));
-            Ok(nights::judge(&level, *tonight, asked))
+            // All nights, as the gate does: a loss stays one until a history begins with the night that is accepted.
+            let before: Vec<Night> = before.iter().map(|(_, night)| *night).collect();
+            Ok(nights::judge(&before, *tonight, asked))
         }
         (Some(Figure::None(gap)), _) => Err(NoFigure::Gap(gap)),
         _ => Err(NoFigure::NotInIt),

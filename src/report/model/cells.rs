@@ -84,7 +84,9 @@ fn stability(cell: &Cell) -> Option<Badge> {
     match cell.text("stability") {
         Some("stable") => Some(badge("good", "stable", "spread of the launches' decode rates within 5 %")),
         Some("unstable") => {
-            Some(badge("bad", "unstable", "spread of the launches' decode rates over 5 %: read the interval, not the median"))
+            // Runs before the column had no other reason.
+            let why = cell.text("stability_reason").unwrap_or("spread over 5 %");
+            Some(badge("bad", "unstable", &format!("the launches' decode rates: {why}; read the interval, not the median")))
         }
         _ => None,
     }

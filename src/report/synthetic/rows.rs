@@ -164,6 +164,7 @@ pub(super) fn summarise(row: &mut Row, values: &BTreeMap<&str, Vec<f64>>, made: 
         ("stop", "max".into()),
         ("n_small", "1".into()),
         ("stability", verdict.word().into()),
+        ("stability_reason", verdict.reason()),
         (
             "unit_found",
             if made.backend == "mnn" {
