@@ -336,7 +336,9 @@ impl Lab {
     /// The scenario of one of the two.
     fn scenario(&self, name: &str) -> PathBuf {
         let command = vec!["sh".to_owned(), format!("./{name}.sh")];
-        let path = support::Scenario { name: "lab", command, launches: 6, ..Default::default() }.write(self.dir.path());
+        // The older one's folders sort behind today's.
+        let own = if name == "old" { "lab-old" } else { "lab" };
+        let path = support::Scenario { name: own, command, launches: 6, ..Default::default() }.write(self.dir.path());
         let own = self.dir.path().join(format!("{name}.toml"));
         fs::rename(path, &own).unwrap();
         own
@@ -402,6 +404,12 @@ fn what_looks_regressed_is_measured_again() {
     let found = lab.judge(&tonight, &against, 10);
     let second = &found["rows"][0]["confirmed"];
     assert!(second["paired"] == true && (second["effect"]["log"].as_f64().unwrap() - 1.0986).abs() < 0.05, "{found}");
+    assert!(text(&second["run"]).contains("-lab-confirm.b-"), "{found}");
+
+    // Nothing to measure it with: the judgement stands, and its files are there.
+    let found = lab.judge(&tonight, &["--confirm-against", "gone.toml", "--junit", "gone.xml"], 10);
+    assert!(found["rows"][0]["verdict"] == "regressed" && text(&found["notes"]).contains("not confirmed, so it stands"), "{found}");
+    assert!(fs::read_to_string(lab.dir.path().join("gone.xml")).unwrap().contains("failures=\"1\""));
 
     // Its program is gone: what can't be tried stays a regression, and is said.
     fs::remove_file(lab.dir.path().join("today.sh")).unwrap();
