@@ -326,7 +326,7 @@ fn finish<D: Device>(args: &Args, job: &Job<D>, console: &Console, result: Resul
 
 /// Says how the run meets what the scenario requires; `false` when it does not.
 fn required(folder: &Folder, console: &Console) -> bool {
-    let judged = load(&folder.path).map_err(InputError::from).and_then(|run| requirements(&folder.path, &run, &mut Vec::new()));
+    let judged = load(&folder.path).map_err(InputError::from).and_then(|run| requirements(&folder.path, &run));
     match judged {
         Ok(judged) => {
             judged.iter().filter(|one| one.met != Met::Passed).for_each(|one| console.line(&nightly::output::requirement(one)));

@@ -41,10 +41,8 @@ fn measured(args: &Args, gate: &mut Gate, cells: &BTreeSet<String>) -> anyhow::R
     match &folders[..] {
         [second] => {
             let second = load(second)?;
-            gate.notes.push(format!(
-                "measured once more, {}: it tells a bad night from a lasting change, and nothing of its cause",
-                second.id
-            ));
+            gate.notes
+                .push(format!("measured once more, {}: it tells a bad night from a lasting change, and nothing of its cause", second.id));
             confirm::again(gate, &second);
         }
         [old, new] => {

@@ -58,7 +58,9 @@ pub fn again(gate: &mut Gate, second: &Run) {
                 Verdict::Regressed => "measured again on the same device, it is still worse than the nights before",
                 Verdict::Undecided => "measured again on the same device, it is neither shown nor excluded",
                 Verdict::Unchanged => "measured again on the same device, it does not stand out: a bad night",
-                Verdict::Improved => "measured again on the same device, it is better than the nights before: a bad night, or figures that jump",
+                Verdict::Improved => {
+                    "measured again on the same device, it is better than the nights before: a bad night, or figures that jump"
+                }
             };
             Ok((found.verdict, found.effect, why.to_owned()))
         });
@@ -76,7 +78,9 @@ pub fn against(gate: &mut Gate, comparison: &Comparison) {
             let why = match found.verdict {
                 Verdict::Regressed => "worse than the old one, pair by pair on the same device",
                 Verdict::Undecided => "old and new, pair by pair, are not told apart",
-                Verdict::Unchanged => "old and new, pair by pair, do not differ by so much: the device or the room changed, not what was built",
+                Verdict::Unchanged => {
+                    "old and new, pair by pair, do not differ by so much: the device or the room changed, not what was built"
+                }
                 Verdict::Improved => "better than the old one, pair by pair: the device or the room changed, not what was built",
             };
             (found.verdict, ends, why.to_owned())

@@ -97,6 +97,7 @@ fn regressed() -> Gate {
         notes: Vec::new(),
         rows: vec![row],
         requirements: Vec::new(),
+        requirements_known: true,
     }
 }
 
@@ -108,11 +109,7 @@ fn key() -> Key {
 fn only_a_measurement_that_excludes_a_regression_acquits() {
     let of = |status: &str, values: &[f64]| {
         let launches = values.iter().zip(0..).map(|(value, launch)| Launch { launch, block: launch, value: *value }).collect();
-        let cell = Cell {
-            fields: [("status", status.to_owned())].into(),
-            metrics: [("ttft_ms", launches)].into(),
-            ..Cell::default()
-        };
+        let cell = Cell { fields: [("status", status.to_owned())].into(), metrics: [("ttft_ms", launches)].into(), ..Cell::default() };
         let second = Run { id: "second".to_owned(), cells: [(key(), cell)].into(), ..Run::default() };
         let mut gate = regressed();
         again(&mut gate, &second);
