@@ -15,6 +15,7 @@ pub mod report;
 pub mod results;
 pub mod run;
 pub mod runtimes;
+mod safe;
 pub mod scenario;
 pub mod stats;
 mod words;

@@ -94,6 +94,55 @@ fn a_history_that_is_quiet_decides_what_two_runs_can_not() {
     compare(dir.path(), &a, &b, &["--history", "nowhere"]).expect(2).says(&["nowhere"]);
 }
 
+/// Beside three nights copies of one, sides of an A/B run, unfinished runs, another scenario, method and class, six of each: any of them would
+/// make a history of it.
+#[test]
+fn only_nights_are_a_history() {
+    let dir = tempfile::tempdir().unwrap();
+    let history = dir.path().join("history");
+    let odd = |day: u32, change: &dyn Fn(&mut Run)| {
+        let mut run = night(day, 1.0);
+        change(&mut run);
+        run.write(&history);
+    };
+    for day in 0..3 {
+        night(day, 1.0).write(&history);
+    }
+    for day in 3..9 {
+        odd(day, &|run| run.manifest["run"] = night(0, 1.0).manifest["run"].clone());
+        odd(day + 6, &|run| run.manifest["ab"] = json!({"side": "a", "partner": "x", "cells": {}}));
+        odd(day + 12, &|run| run.manifest["finished_utc"] = Value::Null);
+        odd(day + 18, &|run| run.manifest["scenario"]["name"] = json!("nightly-confirm"));
+        odd(day + 24, &|run| {
+            run.cells =
+                run.cells.iter().map(|cell| cell.clone().with("ttft_method", "derived").with("decode_method", "composed")).collect();
+        });
+        odd(day + 30, &|run| run.cells = run.cells.iter().map(|cell| cell.clone().with("device_class", "board")).collect());
+    }
+    let (a, b) = (night(50, 1.0), night(51, 1.0));
+    let spread = || {
+        let ran = compare(dir.path(), &a, &b, &["--history", "history", "--format", "json"]).expect(0);
+        (json_of(&ran)["rows"][0]["spread"].clone(), ran.stderr)
+    };
+    let (assumed, said) = spread();
+    assert_eq!(assumed["source"], json!("assumed"), "{said}");
+    for words in ["a copy, of which one counts", "is a side of an A/B run", "is not finished", "none with 5 of a cell"] {
+        assert!(said.contains(words), "no {words:?} in {said}");
+    }
+    // A and B are no nights of theirs, whatever their folders are called.
+    for run in [&a, &b] {
+        let folder = run.write(&history);
+        fs::rename(&folder, history.join(format!("again-{}", run.id))).unwrap();
+    }
+    assert_eq!(spread().0["source"], json!("assumed"));
+    // Two more nights, and there are five.
+    for day in [60, 61] {
+        night(day, 1.0).write(&history);
+    }
+    let (seen, said) = spread();
+    assert_eq!((&seen["source"], seen["degrees"].as_f64()), (&json!("history"), Some(0.37 * 4.0)), "{said}");
+}
+
 #[test]
 fn differences_stand_first() {
     let dir = tempfile::tempdir().unwrap();
@@ -197,14 +246,20 @@ fn cells_of_one_side_are_named() {
 fn markdown_is_for_a_pull_request_and_nothing_in_it_is_the_runs() {
     let dir = tempfile::tempdir().unwrap();
     let mut b = night(1, 1.1);
-    b.manifest["scenario"]["name"] = json!("n | <img src=x> @you `x`");
+    b.manifest["scenario"]["name"] = json!("n | <img src=x> @you `x`\u{202e}y");
     let said = compare(dir.path(), &night(0, 1.0), &b, &["--markdown"]).expect(0).stdout;
     assert!(said.starts_with("### bench compare: 4 regressed\n"), "{said}");
-    assert!(said.contains(r"n \| &lt;img src=x&gt; &#64;you \`x\`") && !said.contains("<img"), "{said}");
-    assert!(said.contains("<details open>") && said.contains("**regressed**"), "{said}");
+    assert!(said.contains("n &#124; &#60;img src=x&#62; &#64;you &#96;x&#96;&#65533;y") && !said.contains("<img"), "{said}");
+    // In HTML a backslash is a backslash.
+    assert!(
+        said.contains("<details open><summary>ttft&#95;ms, phone (lower is better)</summary>") && said.contains("**regressed**"),
+        "{said}"
+    );
     for line in said.lines().filter(|line| line.starts_with("| `")) {
-        assert_eq!(line.replace(r"\|", "").matches('|').count(), 8, "{line}");
+        assert_eq!(line.matches('|').count(), 8, "{line}");
     }
+    let plain = compare(dir.path(), &night(0, 1.0), &b, &[]).expect(0).stdout;
+    assert!(plain.contains("n | <img src=x> @you `x`\u{fffd}y") && !plain.contains('\u{202e}'), "{plain}");
     let both = compare(dir.path(), &night(0, 1.0), &b, &["--markdown", "pr.md", "--format", "json"]).expect(0);
     assert_eq!(json_of(&both)["verdict"], json!("regressed"));
     assert_eq!(fs::read_to_string(dir.path().join("pr.md")).unwrap(), said);

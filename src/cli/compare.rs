@@ -83,7 +83,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     let (a, b) = (load(&args.a)?, load(&args.b)?);
     let mut sessions = Sessions { stated: args.session_spread, ..Sessions::default() };
     if let Some(history) = &args.history {
-        learn(&mut sessions, history, [&args.a, &args.b], &metrics)?;
+        learn(&mut sessions, history, (&a, &b), &metrics)?;
     }
     let settings = Settings { tolerance: args.tolerance, metrics, sessions };
     let comparison = compare::compare(&a, &b, &settings).map_err(|e| super::usage(e.to_string()))?;
@@ -130,22 +130,14 @@ fn load(folder: &Path) -> anyhow::Result<Run> {
     run::load(folder).map_err(|e| super::usage(e.to_string()))
 }
 
-/// What the runs of a folder differ by. A run of it that can't be read is said and left out.
-fn learn(sessions: &mut Sessions, history: &Path, except: [&PathBuf; 2], metrics: &[&'static str]) -> anyhow::Result<()> {
-    let folders = session::folders(history, &except.map(PathBuf::as_path))
-        .map_err(|e| super::usage(format!("{}: {e}: name a folder that holds run folders", history.display())))?;
-    let mut runs = Vec::new();
-    for folder in folders {
-        match run::load(&folder) {
-            Ok(run) => runs.push(run),
-            Err(e) => super::note(&super::console::printable(&format!("warning: left out of the history: {e}"))),
-        }
-    }
-    sessions.learn(&runs, metrics);
+/// What the nights of a folder differ by.
+fn learn(sessions: &mut Sessions, history: &Path, runs: (&Run, &Run), metrics: &[&'static str]) -> anyhow::Result<()> {
+    let learnt = sessions.learn(history, runs, metrics).map_err(|e| super::usage(e.to_string()))?;
+    learnt.remarks.iter().for_each(|remark| super::note(&super::console::printable(&format!("warning: {remark}"))));
     if sessions.seen.is_empty() {
-        let (count, least) = (runs.len(), session::FEWEST);
+        let (nights, least) = (learnt.nights, session::FEWEST);
         super::note(&format!(
-            "warning: {count} other runs in the history, none with {least} of a cell: what sessions differ by is assumed"
+            "warning: {nights} other nights of these scenarios in the history, none with {least} of a cell: what sessions differ by is assumed"
         ));
     }
     Ok(())

@@ -10,6 +10,7 @@ use bench_backend_api::Pass;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Format;
+pub use crate::safe::printable;
 use crate::{
     run::events::{Event, Sink},
     scenario::Side,
@@ -202,9 +203,4 @@ impl Sink for Console {
             }
         }
     }
-}
-
-/// A text of a device or tool without what could steer a terminal.
-pub fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

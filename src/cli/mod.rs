@@ -109,8 +109,7 @@ pub fn main() -> ExitCode {
 
 /// Says an error. It may quote a device or a file: nothing in it steers the terminal, its line breaks are its own.
 fn tell(error: &anyhow::Error) {
-    let lines: Vec<_> = words(error).split('\n').map(console::printable).collect();
-    note(&format!("error: {}", lines.join("\n")));
+    note(&format!("error: {}", crate::safe::printable_lines(&words(error))));
 }
 
 /// An error and its causes, without those that it already tells in its own words.

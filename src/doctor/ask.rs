@@ -9,6 +9,7 @@ use crate::{
         shell::{Limits, quote},
     },
     run::logs,
+    safe::printable,
 };
 
 /// The line between the small answers and the log.
@@ -67,14 +68,15 @@ pub fn read(text: &str) -> Asked {
     Asked {
         online: value("online").map(processors).unwrap_or_default(),
         staged_bytes: kib.and_then(|k| k.checked_mul(1024)),
-        unwritable: small.lines().filter_map(|line| Some(printable(line.strip_prefix("unwritable=")?))).take(MOST).collect(),
-        pinned: value("pinned").map(printable).filter(|what| !what.trim().is_empty()),
+        unwritable: small.lines().filter_map(|line| Some(short(line.strip_prefix("unwritable=")?))).take(MOST).collect(),
+        pinned: value("pinned").map(short).filter(|what| !what.trim().is_empty()),
         refusals: refusals(log),
     }
 }
 
-fn printable(line: &str) -> String {
-    line.chars().filter(|c| !c.is_control()).take(200).collect()
+/// A line, no longer than a reader needs it.
+fn short(line: &str) -> String {
+    printable(line).chars().take(200).collect()
 }
 
 fn refusals(log: &str) -> Vec<Refusal> {
@@ -83,7 +85,7 @@ fn refusals(log: &str) -> Vec<Refusal> {
         let Some(entry) = knowledge::DEVICE.find(line).filter(|e| REFUSALS.contains(&e.entry.id.as_str())) else { continue };
         let hint = entry.hint();
         if found.len() < MOST && found.iter().all(|f| f.hint != hint) {
-            found.push(Refusal { line: printable(line), hint });
+            found.push(Refusal { line: short(line), hint });
         }
     }
     found

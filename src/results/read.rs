@@ -13,6 +13,7 @@ use polars::prelude::{DataFrame, Expr, IntoLazy, LazyCsvReader, LazyFileListRead
 use thiserror::Error;
 
 use super::schema::{METRIC_ENDS, METRICS, TABLES, Table};
+pub use crate::safe::visible;
 
 /// A table that can't be read as CSV.
 #[derive(Debug, Error)]
@@ -78,16 +79,6 @@ fn cut(path: &Path) -> io::Result<bool> {
     let mut last = [0];
     file.read_exact(&mut last)?;
     Ok(last != *b"\n")
-}
-
-/// Text as a reader sees it: control characters, and those that turn the direction of writing and so can make a line read as another,
-/// become the replacement character. Escaping does not touch them.
-pub fn visible(text: &str) -> String {
-    let hidden = |c: char| {
-        (c.is_control() && c != '\n' && c != '\t')
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.chars().map(|c| if hidden(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 impl Loaded {

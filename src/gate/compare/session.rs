@@ -1,14 +1,15 @@
 //! What sessions differ by: the standard deviation of the logarithm of a figure from one run to the next, beyond the noise of launches.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, path::Path};
 
 use serde::Serialize;
 
 use crate::{
-    gate::run::{Key, Run},
+    gate::{
+        history::{self, Figure, Point, ScanError, Series, Wanted, method},
+        run::{Cell, Key, Run},
+    },
+    results::schema::{METRICS, Metric},
     stats,
 };
 
@@ -94,23 +95,43 @@ impl Sessions {
         })
     }
 
-    /// What earlier runs of the same cells differ by.
+    /// What the nights of a folder differ by in the cells of the two runs, which are themselves no nights of it. A night is what a history takes
+    /// for one: finished, no side of an A/B run, no copy. It has to be of the scenario of A or B, and of the cell's device, class and method:
+    /// of A's cell where both have one.
     ///
-    /// From the differences of runs that follow each other, since a lasting change (a new runtime) is no noise: 1.4826 x the median of their
+    /// From the differences of nights that follow each other, since a lasting change (a new runtime) is no noise: 1.4826 x the median of their
     /// sizes over the root of 2. The launches' noise is in it too, which makes it too wide rather than too narrow.
-    pub fn learn(&mut self, runs: &[Run], metrics: &[&'static str]) {
-        let mut runs: Vec<&Run> = runs.iter().collect();
-        runs.sort_by(|a, b| (&a.started_utc, &a.id).cmp(&(&b.started_utc, &b.id)));
-        let mut series: BTreeMap<(Key, &'static str), Vec<f64>> = BTreeMap::new();
-        for (run, metric) in runs.iter().flat_map(|run| metrics.iter().map(move |metric| (run, *metric))) {
-            for (key, cell) in run.cells.iter().filter(|(_, cell)| cell.is_ok()) {
-                if let Some(centre) = stats::centre(&cell.values(metric)) {
-                    series.entry((key.clone(), metric)).or_default().push(centre.ln());
+    pub fn learn(&mut self, history: &Path, (a, b): (&Run, &Run), metrics: &[&'static str]) -> Result<Learnt, ScanError> {
+        let mut scan = history::scan(history)?;
+        let own = |run: &Run, night: &history::Run| run.id == night.id || run.manifest["run"] == *night.id;
+        scan.runs.retain(|night| !own(a, night) && !own(b, night) && [a, b].iter().any(|run| run.scenario == night.scenario));
+        let metrics: Vec<&'static Metric> = METRICS.iter().filter(|metric| metrics.contains(&metric.name)).collect();
+        let wanted = Wanted { metrics: &metrics, cell: "", device: None, scenario: None, nights: None };
+        let (lines, mut remarks) = history::collect(&mut scan, wanted);
+        remarks.extend(scan.left_out.iter().map(|left| format!("left out of the history: {}: {}", left.name, left.why)));
+        // A comes last, so that it has the last word.
+        for (run, (metric, lines)) in [b, a].into_iter().flat_map(|run| metrics.iter().zip(&lines).map(move |of| (run, of))) {
+            for Series { key: of, points } in lines.iter().filter(|line| line.key.scenario == run.scenario) {
+                let key = Key { device: of.device.clone(), cell: of.cell.clone() };
+                let same = |cell: &Cell| cell.field("device_class") == of.class && method(metric, |name| cell.field(name)) == of.method;
+                let value = |point: &Point| if let Figure::Value { at, .. } = point.figure { Some(at.ln()) } else { None };
+                let logs: Vec<f64> = points.iter().filter_map(value).collect();
+                if run.cells.get(&key).is_some_and(same) {
+                    self.seen.extend(spread_of(&logs).map(|spread| ((key, metric.name), spread)));
                 }
             }
         }
-        self.seen.extend(series.into_iter().filter_map(|(of, logs)| Some((of, spread_of(&logs)?))));
+        Ok(Learnt { nights: scan.runs.len(), remarks })
     }
+}
+
+/// What a folder had to learn from.
+#[derive(Debug)]
+pub struct Learnt {
+    /// Its nights of the scenarios of the two runs.
+    pub nights: usize,
+    /// What is odd about it, and what in it is no night, in words.
+    pub remarks: Vec<String>,
 }
 
 /// Of the logs of one figure in the order of time.
@@ -151,15 +172,6 @@ impl Spread {
             Source::Interleaved => "nothing, both were measured in one".to_owned(),
         }
     }
-}
-
-/// The run folders of a folder, in the order of their names, without those of `except`.
-pub fn folders(history: &Path, except: &[&Path]) -> std::io::Result<Vec<PathBuf>> {
-    let mut found: Vec<PathBuf> = std::fs::read_dir(history)?.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    let same = |path: &Path, other: &Path| path.canonicalize().ok() == other.canonicalize().ok();
-    found.retain(|path| path.join("cells.csv").is_file() && !except.iter().any(|other| same(path, other)));
-    found.sort();
-    Ok(found)
 }
 
 #[cfg(test)]

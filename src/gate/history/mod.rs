@@ -9,5 +9,5 @@ mod trend;
 pub use attribute::changes;
 pub use scan::{LeftOut, Run, Scan, ScanError, look, scan};
 pub use series::{Key, Point, Series, Wanted, collect};
-pub use table::{Figure, Gap};
+pub use table::{Figure, Gap, method};
 pub use trend::{NoFigure, Step, StepNight, Trend, between, near, old, step_nights, trend};

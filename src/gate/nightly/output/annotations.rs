@@ -2,7 +2,7 @@
 
 use super::super::{Gate, Verdict};
 use super::words;
-use crate::gate::require::Met;
+use crate::{gate::require::Met, safe::visible};
 
 /// A line for each thing that is worse (`::error`), and one for all that is not known (`::warning`): GitHub shows ten of a kind.
 pub fn annotations(gate: &Gate) -> String {
@@ -24,6 +24,6 @@ pub fn annotations(gate: &Gate) -> String {
 
 /// `::error title=...::message`, escaped as actions/toolkit does (packages/core/src/command.ts).
 fn command(kind: &str, title: &str, message: &str) -> String {
-    let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    let data = |text: &str| visible(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     format!("::{kind} title={}::{}", data(title).replace(':', "%3A").replace(',', "%2C"), data(message))
 }

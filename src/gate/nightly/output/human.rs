@@ -2,6 +2,7 @@
 
 use super::super::{Gate, Row};
 use super::words;
+use crate::safe::printable;
 
 /// The table. No text makes lines of its own or steers a terminal.
 pub fn human(gate: &Gate) -> String {
@@ -43,8 +44,7 @@ pub fn human(gate: &Gate) -> String {
         lines.extend(aligned(&table));
     }
     lines.extend([words::counts(gate), gate.odds()]);
-    let flat = |line: String| line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
-    lines.into_iter().map(flat).collect::<Vec<_>>().join("\n") + "\n"
+    lines.iter().map(|line| printable(line)).collect::<Vec<_>>().join("\n") + "\n"
 }
 
 /// What stands under a row: what is unchanged needs no words.

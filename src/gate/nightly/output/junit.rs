@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::super::{Gate, Verdict};
 use super::words;
-use crate::gate::require::Met;
+use crate::{gate::require::Met, safe::visible};
 
 /// The document.
 pub fn junit(gate: &Gate) -> String {
@@ -69,7 +69,7 @@ pub fn junit(gate: &Gate) -> String {
 
 /// Text for XML: marks escaped, what XML 1.0 can't hold replaced.
 fn escaped(text: &str) -> String {
-    text.chars().fold(String::new(), |mut out, c| {
+    visible(text).chars().fold(String::new(), |mut out, c| {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
@@ -77,7 +77,7 @@ fn escaped(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&apos;"),
             '\n' => out.push_str("&#10;"),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push(char::REPLACEMENT_CHARACTER),
+            '\u{fffe}' | '\u{ffff}' => out.push(char::REPLACEMENT_CHARACTER),
             c => out.push(c),
         }
         out

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::super::{Gate, Verdict};
 use super::words;
+use crate::safe::markdown as escaped;
 
 /// A heading, what is worse or not known as a table, and the rest folded.
 pub fn markdown(gate: &Gate) -> String {
@@ -63,20 +64,4 @@ pub fn markdown(gate: &Gate) -> String {
 
 fn line(out: &mut String, text: &str) {
     let _ = writeln!(out, "{text}");
-}
-
-/// A text that is nothing but text in Markdown and its HTML, in one line of a table; nobody is mentioned, nothing is linked.
-fn escaped(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || " .,;()%+-/=".contains(c);
-    let mut out = String::new();
-    for c in text.chars() {
-        if plain(c) {
-            out.push(c);
-        } else if c.is_control() {
-            out.push(' ');
-        } else {
-            let _ = write!(out, "&#{};", u32::from(c));
-        }
-    }
-    out
 }

@@ -103,6 +103,22 @@ fn for_a_pull_request() {
     assert!(text.contains("<details><summary>1 unchanged</summary>"));
 }
 
+/// After U+202E the rest of a line reads backwards: `regressed` could stand where it does not.
+#[test]
+fn no_name_turns_a_line_around() {
+    let mut gate = gate();
+    gate.rows[0].key.device = "phone\u{202e}2".to_owned();
+    gate.requirements[0].cell = "mnn\u{2066}w4".to_owned();
+    gate.requirements[0].device = "phone\u{202e}2".to_owned();
+    for (form, shown) in
+        [(human as fn(&Gate) -> String, "\u{fffd}"), (markdown, "&#65533;"), (junit, "\u{fffd}"), (annotations, "\u{fffd}")]
+    {
+        let text = form(&gate);
+        assert!(!text.contains(['\u{202e}', '\u{2066}']), "{text:?}");
+        assert!(text.contains(&format!("phone{shown}2")) && text.contains(&format!("mnn{shown}w4")), "{text:?}");
+    }
+}
+
 #[test]
 fn for_github() {
     assert_eq!(
