@@ -99,7 +99,7 @@ pub fn score(device: &Device, seed: u64, cells: usize, nights: usize, plant: usi
         for night in 0..nights {
             let tonight = made(&mut random, 0.0);
             let history = &series[series.len() - HISTORY..];
-            let said = judge(history, tonight, ASKED);
+            let said = judge(history, tonight, ASKED, 0.01);
             score.nights += 1;
             score.said[said.verdict as usize] += 1;
             score.mde += said.mde.unwrap_or(f64::INFINITY);
@@ -111,7 +111,7 @@ pub fn score(device: &Device, seed: u64, cells: usize, nights: usize, plant: usi
                 score.planted += 1;
                 for look in 0..3 {
                     let tonight = made(&mut random, ASKED.ln_1p());
-                    let said = judge(&worse, tonight, ASKED).verdict;
+                    let said = judge(&worse, tonight, ASKED, 0.01).verdict;
                     if look == 0 {
                         score.first[said as usize] += 1;
                     }

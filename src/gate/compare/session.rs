@@ -48,6 +48,17 @@ pub const ASSUMED: [(&str, f64); 4] = [("phone", 0.01), ("board", 0.01), ("pc", 
 /// The same of memory, in which no temperature and no clock is.
 const ASSUMED_OF_MEMORY: f64 = 0.005;
 
+/// Whether it is memory that the run itself takes; what the whole device has left is nobody's own.
+pub fn own_memory(metric: &str) -> bool {
+    metric.ends_with("_mb") && metric != "mem_available_min_mb"
+}
+
+/// What is assumed of a metric on a device of this class.
+pub fn assumed(class: &str, metric: &str) -> f64 {
+    let of_class = ASSUMED.iter().find(|(name, _)| *name == class).or(ASSUMED.last()).map_or(0.0, |(_, sd)| *sd);
+    if own_memory(metric) { ASSUMED_OF_MEMORY } else { of_class }
+}
+
 /// How what is assumed is marked.
 pub const ASSUMED_WORD: &str = "assumed";
 
@@ -83,15 +94,11 @@ impl Sessions {
         if let Some(sd) = self.stated {
             return Spread { sd, degrees: None, source: Source::Stated };
         }
-        let of_class = ASSUMED.iter().find(|(name, _)| *name == class).or(ASSUMED.last()).map_or(0.0, |(_, sd)| *sd);
-        // What the whole device has left is nobody's own.
-        let own_memory = metric.ends_with("_mb") && metric != "mem_available_min_mb";
-        let assumed = if own_memory { ASSUMED_OF_MEMORY } else { of_class };
         let seen = self.seen.get(&(key.clone(), metric)).cloned();
-        seen.unwrap_or(if self.busy && !own_memory {
+        seen.unwrap_or(if self.busy && !own_memory(metric) {
             Spread { sd: f64::INFINITY, degrees: None, source: Source::Unknown }
         } else {
-            Spread { sd: assumed, degrees: None, source: Source::Assumed }
+            Spread { sd: assumed(class, metric), degrees: None, source: Source::Assumed }
         })
     }
 
