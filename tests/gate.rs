@@ -466,7 +466,12 @@ impl Lab {
         }
         fs::remove_dir_all(fast).unwrap();
         self.speed("3");
-        measure()
+        let tonight = measure();
+        // Other tests may keep this computer busy, which would make the loss theirs.
+        let mut manifest: Value = serde_json::from_str(&fs::read_to_string(tonight.join("manifest.json")).unwrap()).unwrap();
+        (manifest["host"]["load"], manifest["host"]["load_end"]) = (json!("0.10 0.10 0.10 1/80 9"), json!("0.10 0.10 0.10 1/80 9"));
+        fs::write(tonight.join("manifest.json"), manifest.to_string()).unwrap();
+        tonight
     }
 
     fn judge(&self, tonight: &Path, more: &[&str], code: i32) -> Value {
