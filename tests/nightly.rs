@@ -222,6 +222,8 @@ fn a_regression_outlives_what_else_fails() {
         let ran = lab.night();
         assert_eq!(ran.code(), code, "{run} {gate} {publish}: {ran:?}\n{}", log(&lab));
         assert_eq!(ran.stdout.contains("PUBLISH failed"), publish == "false", "{ran:?}");
+        // With a phone lost, or a mistake, a night removes nothing.
+        assert_eq!(lab.last_night().join("retention.txt").is_file(), run == run_one, "{}", log(&lab));
         let gates: Vec<String> = log(&lab).lines().filter(|line| line.contains("standin gate")).map(str::to_owned).collect();
         // The run of the lost phone is not whole, and is not judged.
         assert_eq!(gates.len(), usize::from(judged), "{gates:?}");
