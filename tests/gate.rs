@@ -291,6 +291,28 @@ fn another_processor_is_another_history() {
 }
 
 #[test]
+fn a_loss_of_time_on_a_busy_computer_is_no_regression() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("results");
+    let pc = |day: u32, slower: f64, load: &str| {
+        let mut own = cell(MNN, day, slower).with("device_class", "pc");
+        own.metrics.get_mut("peak_mem_mb").unwrap().iter_mut().for_each(|value| *value *= slower);
+        let mut run = Run::night(day).cell(own);
+        run.manifest["device"]["class"] = json!("pc");
+        run.manifest["host"] = json!({"load": load, "load_end": load});
+        run.write(&out)
+    };
+    (0..8).for_each(|day| drop(pc(day, 1.0, "1.00 1 1 1/80 9")));
+    // Of 8 cores 12 are the bound.
+    let quiet = judged(dir.path(), &pc(8, 1.25, "11.90 1 1 1/80 9"), &["--history", "results"], 10);
+    let busy = judged(dir.path(), &pc(9, 1.25, "12.10 1 1 1/80 9"), &["--history", "results"], 10);
+    let said = |found: &Value| ["ttft_ms", "decode_tok_s", "peak_mem_mb"].map(|metric| rows(found, MNN, metric)[0]["verdict"].clone());
+    assert_eq!(said(&quiet), [json!("regressed"), json!("regressed"), json!("regressed")]);
+    assert_eq!(said(&busy), [json!("undecided"), json!("undecided"), json!("regressed")]);
+    assert!(text(&busy["notes"]).contains("load 12.1 of 8 CPUs"), "{busy}");
+}
+
+#[test]
 fn hostile_and_damaged_folders() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("results");

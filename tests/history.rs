@@ -409,3 +409,23 @@ fn names_are_hostile() {
     assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
     assert_eq!(human(dir.path(), &["--keep", "1"]), "");
 }
+
+/// Every PC is `local`: the same name with another processor is another line, never a step.
+#[test]
+fn another_processor_is_another_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = dir.path().join("runs");
+    for day in 0..16 {
+        let mut run = night(day, if day < 8 { 1.0 } else { 2.0 }, 1.0);
+        run.manifest["device"]["soc_model"] = json!(if day < 8 { 57 } else { 69 });
+        run.write(&runs);
+    }
+    let found = history(dir.path(), &["--cell", MNN]);
+    let metric = &found["metrics"][0];
+    let cells = metric["cells"].as_array().unwrap();
+    let chips: Vec<(&Value, usize)> = cells.iter().map(|cell| (&cell["chip"], cell["points"].as_array().unwrap().len())).collect();
+    assert_eq!(chips, [(&json!("soc_model 57"), 8), (&json!("soc_model 69"), 8)]);
+    assert_eq!(metric["steps"], json!([]));
+    let text = human(dir.path(), &["--cell", MNN]);
+    assert!(text.contains(&format!("{MNN} on soc_model 57\n")) && text.contains(&format!("{MNN} on soc_model 69\n")), "{text}");
+}

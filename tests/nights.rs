@@ -3,7 +3,7 @@
 #[path = "bench/simulator.rs"]
 mod simulator;
 
-use simulator::{Device, USUAL, score};
+use simulator::{Device, USUAL, score, score_after};
 
 #[test]
 fn few_false_alarms_and_a_true_regression_is_found_within_three_nights() {
@@ -16,6 +16,16 @@ fn few_false_alarms_and_a_true_regression_is_found_within_three_nights() {
     // What is there is hardly ever said not to be.
     let missed = found.first[1] as f64 / found.planted as f64;
     assert!(missed < 0.1, "{missed}");
+}
+
+/// The odds are printed from six nights on. In 18,000 cell-nights 0.02 % are false alarms then, 0.08 % after ten nights, 0.26 % after twenty.
+#[test]
+fn few_false_alarms_with_few_nights_before() {
+    for before in [6, 10, 20] {
+        let found = score_after(before, &USUAL, 3, (20, 150, 150));
+        let alarms = found.said[3] as f64 / found.nights as f64;
+        assert!(alarms < 0.01, "{before}: {alarms}");
+    }
 }
 
 #[test]

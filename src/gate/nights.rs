@@ -69,7 +69,7 @@ pub struct Judgement {
     pub baseline: usize,
     /// Size from which a change counts (0.02 for 2 %): what the noise allows, between half of what is asked and what is asked.
     pub tolerance: f64,
-    /// Smallest regression that is found within three nights nine times out of ten (0.02 for 2 %).
+    /// Smallest regression that is found within three nights, or as many as there are to compare with, nine times out of ten (0.02 for 2 %).
     pub mde: Option<f64>,
     /// Nights, tonight included, after which a regression of the asked size would be found nine times out of ten; `None` when more of them
     /// do not help, or tonight is decided.
@@ -80,13 +80,16 @@ pub struct Judgement {
     pub reasons: Vec<String>,
 }
 
-/// Judges tonight by the nights before it, oldest first. `asked` is the regression that must not pass (0.02 for 2 %).
-pub fn judge(history: &[Night], tonight: Night, asked: f64) -> Judgement {
+/// Judges tonight by the nights before it, oldest first. `asked` is the regression that must not pass (0.02 for 2 %), `few` the spread of nights, in
+/// logs, that is assumed of fewer than [`FEWEST`]: that of sessions ([`super::compare::session::assumed`]).
+pub fn judge(history: &[Night], tonight: Night, asked: f64, few: f64) -> Judgement {
     let limit = asked.max(0.0).ln_1p();
     let mut nights = history.to_vec();
     nights.push(tonight);
     let kept = reference(&nights);
-    let looks: Vec<Look> = WINDOWS.into_iter().filter_map(|window| Look::of(&nights, &kept, window)).collect();
+    let before = kept.places.iter().filter(|place| **place < history.len()).count();
+    let between = if before < FEWEST { few } else { ASSUMED };
+    let looks: Vec<Look> = WINDOWS.into_iter().filter_map(|window| Look::of(&nights, &kept, window, between)).collect();
     let mut found = Judgement {
         verdict: Verdict::Undecided,
         effect: None,
@@ -106,7 +109,8 @@ pub fn judge(history: &[Night], tonight: Night, asked: f64) -> Judgement {
     let noise = usual.critical(MEANT);
     let tolerance = noise.clamp(limit / 2.0, limit);
     found.tolerance = tolerance.exp_m1();
-    found.mde = Some(usual.finds(MEANT, POWER).max(tolerance).exp_m1()).filter(|mde| mde.is_finite());
+    let widest = WINDOWS.into_iter().take_while(|window| window.0 <= usual.nights.min(MEANT.0)).last();
+    found.mde = widest.map(|window| usual.finds(window, POWER).max(tolerance).exp_m1());
     // The clearest evidence speaks.
     let clearness = |look: &Look| look.change.abs() / look.critical.max(f64::MIN_POSITIVE);
     // What the last three nights do not show any more is over, however bad the weeks before were.
@@ -145,7 +149,7 @@ pub fn judge(history: &[Night], tonight: Night, asked: f64) -> Judgement {
     }
     if usual.nights < FEWEST {
         let nights = if usual.nights == 1 { "one night".to_owned() } else { format!("{} nights", usual.nights) };
-        found.reasons.push(format!("only {nights} to compare with: that nights spread by {} is assumed", percent(ASSUMED)));
+        found.reasons.push(format!("only {nights} to compare with: that nights spread by {} is assumed", percent(few)));
     }
     found
 }
@@ -183,10 +187,10 @@ struct Look {
 impl Look {
     /// Nights in the window are left out of the level that counts. `None` when the window reaches back over a step, or fewer nights are
     /// left than it has: a long window against a short past is that past's accident.
-    fn of(nights: &[Night], kept: &Reference, (window, level): (usize, f64)) -> Option<Self> {
+    fn of(nights: &[Night], kept: &Reference, (window, level): (usize, f64), between: f64) -> Option<Self> {
         let begin = nights.len().checked_sub(window).filter(|begin| *begin >= kept.level_since)?;
         let before: Vec<Night> = kept.places.iter().filter(|place| **place < begin).map(|place| nights[*place]).collect();
-        let baseline = Baseline::of(&before).filter(|found| found.nights >= window)?;
+        let baseline = Baseline::of(&before, between).filter(|found| found.nights >= window)?;
         let last = &nights[begin..];
         let mut values: Vec<f64> = last.iter().map(|night| night.at - baseline.level).collect();
         let change = mean(&values)?;

@@ -91,15 +91,20 @@ pub struct Score {
 
 /// Runs the gate over `nights` nights of `cells` cells; every `plant`-th night a regression is planted beside, for three nights.
 pub fn score(device: &Device, seed: u64, cells: usize, nights: usize, plant: usize) -> Score {
+    score_after(HISTORY, device, seed, (cells, nights, plant))
+}
+
+/// The same with `before` nights behind each.
+pub fn score_after(before: usize, device: &Device, seed: u64, (cells, nights, plant): (usize, usize, usize)) -> Score {
     let mut random = Random::new(seed);
     let mut score = Score::default();
     for _ in 0..cells {
         let made = |random: &mut Random, level: f64| Night::of(&device.session(random, level, LAUNCHES), false).expect("values");
-        let mut series: Vec<Night> = (0..HISTORY).map(|_| made(&mut random, 0.0)).collect();
+        let mut series: Vec<Night> = (0..before).map(|_| made(&mut random, 0.0)).collect();
         for night in 0..nights {
             let tonight = made(&mut random, 0.0);
-            let history = &series[series.len() - HISTORY..];
-            let said = judge(history, tonight, ASKED);
+            let history = &series[series.len() - before..];
+            let said = judge(history, tonight, ASKED, 0.01);
             score.nights += 1;
             score.said[said.verdict as usize] += 1;
             score.mde += said.mde.unwrap_or(f64::INFINITY);
@@ -111,7 +116,7 @@ pub fn score(device: &Device, seed: u64, cells: usize, nights: usize, plant: usi
                 score.planted += 1;
                 for look in 0..3 {
                     let tonight = made(&mut random, ASKED.ln_1p());
-                    let said = judge(&worse, tonight, ASKED).verdict;
+                    let said = judge(&worse, tonight, ASKED, 0.01).verdict;
                     if look == 0 {
                         score.first[said as usize] += 1;
                     }

@@ -48,6 +48,17 @@ pub const ASSUMED: [(&str, f64); 4] = [("phone", 0.01), ("board", 0.01), ("pc", 
 /// The same of memory, in which no temperature and no clock is.
 const ASSUMED_OF_MEMORY: f64 = 0.005;
 
+/// Whether it is memory that the run itself takes; what the whole device has left is nobody's own.
+pub fn own_memory(metric: &str) -> bool {
+    metric.ends_with("_mb") && metric != "mem_available_min_mb"
+}
+
+/// What is assumed of a metric on a device of this class.
+pub fn assumed(class: &str, metric: &str) -> f64 {
+    let of_class = ASSUMED.iter().find(|(name, _)| *name == class).or(ASSUMED.last()).map_or(0.0, |(_, sd)| *sd);
+    if own_memory(metric) { ASSUMED_OF_MEMORY } else { of_class }
+}
+
 /// How what is assumed is marked.
 pub const ASSUMED_WORD: &str = "assumed";
 
@@ -83,20 +94,16 @@ impl Sessions {
         if let Some(sd) = self.stated {
             return Spread { sd, degrees: None, source: Source::Stated };
         }
-        let of_class = ASSUMED.iter().find(|(name, _)| *name == class).or(ASSUMED.last()).map_or(0.0, |(_, sd)| *sd);
-        // What the whole device has left is nobody's own.
-        let own_memory = metric.ends_with("_mb") && metric != "mem_available_min_mb";
-        let assumed = if own_memory { ASSUMED_OF_MEMORY } else { of_class };
         let seen = self.seen.get(&(key.clone(), metric)).cloned();
-        seen.unwrap_or(if self.busy && !own_memory {
+        seen.unwrap_or(if self.busy && !own_memory(metric) {
             Spread { sd: f64::INFINITY, degrees: None, source: Source::Unknown }
         } else {
-            Spread { sd: assumed, degrees: None, source: Source::Assumed }
+            Spread { sd: assumed(class, metric), degrees: None, source: Source::Assumed }
         })
     }
 
     /// What the nights of a folder differ by in the cells of the two runs, which are themselves no nights of it. A night is what a history takes
-    /// for one: finished, no side of an A/B run, no copy. It has to be of the scenario of A or B, and of the cell's device, class and method:
+    /// for one: finished, no side of an A/B run, no copy. It has to be of the scenario of A or B, and of the cell's device, processor, class and method:
     /// of A's cell where both have one.
     ///
     /// From the differences of nights that follow each other, since a lasting change (a new runtime) is no noise: 1.4826 x the median of their
@@ -111,7 +118,8 @@ impl Sessions {
         remarks.extend(scan.left_out.iter().map(|left| format!("left out of the history: {}: {}", left.name, left.why)));
         // A comes last, so that it has the last word.
         for (run, (metric, lines)) in [b, a].into_iter().flat_map(|run| metrics.iter().zip(&lines).map(move |of| (run, of))) {
-            for Series { key: of, points } in lines.iter().filter(|line| line.key.scenario == run.scenario) {
+            let chip = history::chip(&run.manifest["device"]);
+            for Series { key: of, points } in lines.iter().filter(|line| line.key.scenario == run.scenario && line.key.chip == chip) {
                 let key = Key { device: of.device.clone(), cell: of.cell.clone() };
                 let same = |cell: &Cell| cell.field("device_class") == of.class && method(metric, |name| cell.field(name)) == of.method;
                 let value = |point: &Point| if let Figure::Value { at, .. } = point.figure { Some(at.ln()) } else { None };

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     gate::{
+        compare::session::assumed,
         nights::{self, Judgement, Night},
         run,
         unlike::Difference,
@@ -85,7 +86,7 @@ pub fn trend(series: Series, metric: &Metric, last: Option<usize>, asked: f64) -
         (Some(Figure::Value { .. }), Some(((_, tonight), before))) => {
             // All nights, as the gate does: a loss stays one until a history begins with the night that is accepted.
             let before: Vec<Night> = before.iter().map(|(_, night)| *night).collect();
-            Ok(nights::judge(&before, *tonight, asked))
+            Ok(nights::judge(&before, *tonight, asked, assumed(&series.key.class, metric.name)))
         }
         (Some(Figure::None(gap)), _) => Err(NoFigure::Gap(gap)),
         _ => Err(NoFigure::NotInIt),

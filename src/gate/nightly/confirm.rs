@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{Gate, Kind, Row, Verdict};
 use crate::gate::{
-    compare::{self, Comparison},
+    compare::{self, Comparison, session::assumed},
     nights::{Night, judge},
     run::Run,
     verdict::Effect,
@@ -53,7 +53,7 @@ pub fn again(gate: &mut Gate, second: &Run) {
             if status != "ok" {
                 return Err(format!("it is {status}"));
             }
-            let found = judge(&row.before, night, limit);
+            let found = judge(&row.before, night, limit, assumed(&row.class, row.metric));
             let why = match found.verdict {
                 Verdict::Regressed => "measured again on the same device, it is still worse than the nights before",
                 Verdict::Undecided => "measured again on the same device, it is neither shown nor excluded",

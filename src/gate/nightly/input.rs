@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     gate::{
+        compare::session,
         history::{self, LeftOut, Scan, ScanError, Wanted, changes, collect, look, scan},
         require::{self, Judged},
         run::{self, Key, Run, RunError},
@@ -111,6 +112,10 @@ pub fn gate(folder: &Path, settings: &Settings) -> Result<Gate, InputError> {
         if rows.iter().all(|row| row.metric != metric.name) {
             notes.push(format!("{}: nothing to judge, no cell has it", metric.name));
         }
+    }
+    if let Some(load) = session::busy(&run) {
+        notes.push(format!("{load}: the computer was busy with something else, so a loss of time is no regression"));
+        judge::busy(&mut rows, &load);
     }
     rows.sort_by(|a, b| (b.verdict, a.kind, &a.key, a.metric).cmp(&(a.verdict, b.kind, &b.key, b.metric)));
     let requirements = match requirements(folder, &run) {

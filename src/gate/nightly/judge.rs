@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     gate::{
+        compare::session::{assumed, own_memory},
         history::{Figure, Gap, Point, Series},
         nights::{Night, judge},
         run::{Cell, Key, Run},
@@ -62,7 +63,7 @@ pub fn figures(line: &Line<'_>, run: &Run, unlike: &[Difference], limit: f64, co
         let higher = line.metric.higher_is_better;
         let Some(tonight) = Night::of(&own, higher).or_else(|| Night::of_row(at, mad, n as usize, higher)) else { continue };
         let history: Vec<Night> = before.iter().map(|(_, night)| *night).collect();
-        let found = judge(&history, tonight, limit);
+        let found = judge(&history, tonight, limit, assumed(&row.class, row.metric));
         if matches!(found.verdict, Verdict::Regressed | Verdict::Improved) {
             let place = found.since.unwrap_or_else(|| (history.len() + 1).saturating_sub(found.window));
             let run_of = |place: usize| before.get(place).map_or(line.tonight, |(run, _)| *run);
@@ -80,7 +81,9 @@ pub fn figures(line: &Line<'_>, run: &Run, unlike: &[Difference], limit: f64, co
         row.reasons.extend(found.reasons);
         row.before = history;
         if let Some(mde) = found.mde.filter(|mde| *mde > limit * (1.0 + 1e-9)) {
-            row.reasons.push(format!("a regression under {:.1} % may go unseen here", mde * 100.0));
+            let excluded =
+                if found.verdict == Verdict::Unchanged { "tonight excludes the limit, by the end of its interval; but " } else { "" };
+            row.reasons.push(format!("{excluded}a regression under {:.1} % may go unseen here", mde * 100.0));
         }
         rows.push(row);
     }
@@ -91,6 +94,15 @@ fn of(point: &Point, metric: &Metric) -> Option<Night> {
     match point.figure {
         Figure::Value { at, mad, n, .. } => Night::of_row(at, mad, n as usize, metric.higher_is_better),
         Figure::None(_) => None,
+    }
+}
+
+/// A computer that others kept busy: what looks worse may be theirs. Memory that a run takes itself is its own.
+pub fn busy(rows: &mut [Row], load: &str) {
+    let lost = |row: &&mut Row| row.kind == Kind::Performance && row.verdict == Verdict::Regressed && !own_memory(row.metric);
+    for row in rows.iter_mut().filter(lost) {
+        row.verdict = Verdict::Undecided;
+        row.reasons.push(format!("the computer was busy with something else, {load}: measure again when it is not"));
     }
 }
 

@@ -16,7 +16,7 @@ mod tests;
 use serde::Serialize;
 
 use super::{
-    nights::Night,
+    nights::{FEWEST, Night},
     require::{Judged, Met},
     run::Key,
     verdict::{Effect, Verdict},
@@ -108,7 +108,7 @@ pub struct Row {
     pub effect: Option<Effect>,
     /// Size from which a change counts.
     pub tolerance: Option<f64>,
-    /// Smallest regression that is found in three nights nine times out of ten (rule R28).
+    /// Smallest regression that is found in three nights, or as many as there are to compare with, nine times out of ten (rule R28).
     pub mde: Option<f64>,
     /// Nights after which a change of the asked size is found or excluded.
     pub nights_needed: Option<usize>,
@@ -153,18 +153,32 @@ impl Gate {
             || super::require::overall(&self.requirements) == Met::Undecided
     }
 
-    /// Figures that were judged.
-    pub fn judged(&self) -> usize {
-        self.rows.iter().filter(|row| row.effect.is_some()).count()
-    }
-
-    /// How to read the alarms, in a sentence.
+    /// How to read the alarms and the intervals, in a sentence each.
     pub fn odds(&self) -> String {
-        let judged = self.judged();
-        format!(
-            "each metric of each cell is judged on its own, with under {:.0} % false alarms a night: {judged} here, so {} false alarms a night are to be expected",
-            FALSE_ALARM * 100.0,
-            if judged == 0 { "no".to_owned() } else { format!("up to {:.2}", judged as f64 * FALSE_ALARM) }
-        )
+        let judged = self.rows.iter().filter(|row| row.effect.is_some());
+        let (known, few): (Vec<&Row>, Vec<&Row>) = judged.partition(|row| row.baseline >= FEWEST);
+        let mut all = Vec::new();
+        if !known.is_empty() {
+            all.push(format!(
+                "each metric of each cell is judged on its own, with under {:.0} % false alarms a night: {} here, so up to {:.2} false alarms a night are to be expected",
+                FALSE_ALARM * 100.0,
+                known.len(),
+                known.len() as f64 * FALSE_ALARM
+            ));
+        }
+        if !few.is_empty() {
+            all.push(format!(
+                "of {} with under {FEWEST} nights before them no odds are known: what nights differ by is assumed",
+                few.len()
+            ));
+        }
+        if known.len() + few.len() > 0 {
+            all.push(
+                "the 95 % interval is that of the change that is shown; regressed and improved rest on a stricter level, since the clearest of \
+                 several windows speaks, and unchanged on the one-sided 95 % end"
+                    .to_owned(),
+            );
+        }
+        if all.is_empty() { "no change was judged".to_owned() } else { all.join(". ") }
     }
 }

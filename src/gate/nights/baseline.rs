@@ -6,7 +6,8 @@ use crate::stats::{autocorrelation, drawn_in, mean, median, standard_deviation, 
 /// Most nights that a baseline has: enough for its level and spread, few enough to follow what drifts slowly.
 pub const BASELINE: usize = 60;
 
-/// Spread of the levels of nights, in logs, that is assumed before they show their own: half a percent, beside the noise within a night.
+/// Spread of the levels of nights, in logs, that is assumed beside what [`super::FEWEST`] nights or more show: half a percent, and the noise within a
+/// night. Of fewer nights what two sessions are assumed to differ by is assumed.
 pub const ASSUMED: f64 = 0.005;
 
 /// Nights that the assumption is worth: it counts like so many, and fades as real ones come (an inverse chi-squared prior; Gelman et al. 2013,
@@ -35,12 +36,13 @@ pub(super) struct Baseline {
 
 impl Baseline {
     /// Of the newest [`BASELINE`] nights. Nights that stand apart count no more than the last that does not.
-    pub fn of(nights: &[Night]) -> Option<Self> {
+    /// `between` is the spread of their levels that is assumed.
+    pub fn of(nights: &[Night], between: f64) -> Option<Self> {
         let nights = &nights[nights.len().saturating_sub(BASELINE)..];
         let values = drawn_in(&nights.iter().map(|night| night.at).collect::<Vec<_>>());
         let level = mean(&values)?;
         let within = median(&nights.iter().filter_map(|night| night.error).collect::<Vec<_>>()).unwrap_or(0.0);
-        let (assumed, seen) = (within * within + ASSUMED * ASSUMED, standard_deviation(&values).unwrap_or(0.0).powi(2));
+        let (assumed, seen) = (within * within + between * between, standard_deviation(&values).unwrap_or(0.0).powi(2));
         let (prior, own) = (WORTH as f64, (values.len() - 1) as f64);
         let variance = (prior * assumed + own * seen) / (prior + own);
         // Of thirty nights without any, one in twenty histories has more than 1.645 standard errors.
@@ -109,7 +111,7 @@ pub(super) fn reference(nights: &[Night]) -> Reference {
     for level in ends.windows(2) {
         let places = level[0]..level[1];
         let before: Vec<Night> = kept.places.iter().map(|place| nights[*place]).collect();
-        let Some((baseline, change)) = Baseline::of(&before).zip(mean(&values[places.clone()])) else { continue };
+        let Some((baseline, change)) = Baseline::of(&before, ASSUMED).zip(mean(&values[places.clone()])) else { continue };
         let critical = baseline.critical((places.len(), STEP_LEVEL));
         let change = change - baseline.level;
         if change > critical {

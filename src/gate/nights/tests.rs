@@ -1,4 +1,9 @@
-use super::*;
+use super::{judge as judged, *};
+
+/// With what is assumed of a phone.
+fn judge(history: &[Night], tonight: Night, asked: f64) -> Judgement {
+    judged(history, tonight, asked, 0.01)
+}
 
 /// Nights that go up and down around 0 by `by` in turn.
 fn zigzag(n: usize, by: f64) -> Vec<Night> {
@@ -49,10 +54,29 @@ fn too_little_to_tell_is_said() {
     assert_eq!((none.verdict, none.effect, none.reasons.len()), (Verdict::Undecided, None, 1));
     let two = judge(&zigzag(2, 0.002), night(0.012), 0.02);
     assert_eq!(two.verdict, Verdict::Undecided);
-    assert!(two.reasons.iter().any(|why| why.contains("only 2 nights") && why.contains("0.5 % is assumed")), "{two:?}");
+    assert!(two.reasons.iter().any(|why| why.contains("only 2 nights") && why.contains("1 % is assumed")), "{two:?}");
     // A change far beyond what is assumed is one all the same.
     assert_eq!(judge(&zigzag(2, 0.002), night(0.10), 0.02).verdict, Verdict::Regressed);
     assert_eq!(judge(&zigzag(20, 0.002), night(0.0), 0.0).verdict, Verdict::Undecided, "nothing is within nothing");
+}
+
+/// Two nights of +-0.002 have s^2 = 8e-6; the assumption, 0.002^2 + 0.01^2 worth five nights, makes (5 * 1.04e-4 + 8e-6) / 6 = 8.8e-5 of it. A window of
+/// two against two has that error squared; t by SciPy for 6 degrees: ppf(.9985) = 4.800243, ppf(.9) = 1.439756. One night against one: 5 degrees,
+/// 1.04e-4 * 2, ppf(.999) = 5.893430, ppf(.9) = 1.475884.
+#[test]
+fn few_nights_have_the_mde_of_a_short_window() {
+    let mde = |n: usize| judge(&zigzag(n, 0.002), night(0.0), 0.02).mde.expect("one");
+    let two = ((4.800_243 + 1.439_756) * 8.8e-5_f64.sqrt()).exp_m1();
+    assert!((mde(2) - two).abs() < 1e-6, "{} {two}", mde(2));
+    let one = ((5.893_430 + 1.475_884) * 2.08e-4_f64.sqrt()).exp_m1();
+    assert!((mde(1) - one).abs() < 1e-6, "{} {one}", mde(1));
+}
+
+#[test]
+fn what_is_assumed_of_a_class_counts_until_nights_show_their_own() {
+    let with = |n: usize, few: f64| judged(&zigzag(n, 0.002), night(0.0), 0.02, few);
+    assert!(with(5, 0.02).mde > with(5, 0.01).mde && with(5, 0.02).reasons.concat().contains("spread by 2 % is assumed"));
+    assert_eq!(with(FEWEST, 0.02), with(FEWEST, 0.01));
 }
 
 #[test]

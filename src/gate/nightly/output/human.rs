@@ -1,6 +1,6 @@
 //! For a terminal.
 
-use super::super::{Gate, Row};
+use super::super::Gate;
 use super::words;
 use crate::safe::printable;
 
@@ -31,7 +31,7 @@ pub fn human(gate: &Gate) -> String {
         lines.push(shown[0].clone());
         for (row, line) in gate.rows.iter().zip(&shown[1..]) {
             lines.push(line.clone());
-            lines.extend(told(row).into_iter().map(|remark| format!("            {remark}")));
+            lines.extend(words::remarks(row).into_iter().map(|remark| format!("            {remark}")));
         }
     }
     if !gate.requirements.is_empty() {
@@ -45,11 +45,6 @@ pub fn human(gate: &Gate) -> String {
     }
     lines.extend([words::counts(gate), gate.odds()]);
     lines.iter().map(|line| printable(line)).collect::<Vec<_>>().join("\n") + "\n"
-}
-
-/// What stands under a row: what is unchanged needs no words.
-fn told(row: &Row) -> Vec<String> {
-    if row.verdict == super::super::Verdict::Unchanged { Vec::new() } else { words::remarks(row) }
 }
 
 /// Columns of equal width.

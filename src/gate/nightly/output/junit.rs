@@ -32,7 +32,7 @@ pub fn junit(gate: &Gate) -> String {
             Verdict::Undecided => Some(("undecided", false)),
         };
         let mut text = vec![format!("{} {}", row.verdict.word(), words::change(row)).trim_end().to_owned()];
-        text.extend(row.mde.map(|mde| format!("finds {} within three nights", words::percent(Some(mde)))));
+        text.extend(words::finds(row));
         text.extend(words::remarks(row));
         case(&format!("{}.{}", row.key.device, row.key.cell), words::subject(row), outcome, &text.join("; "));
     }

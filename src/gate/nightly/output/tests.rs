@@ -90,6 +90,24 @@ fn for_a_terminal() {
     assert!(text.contains("under 1 % false alarms a night: 2 here, so up to 0.02 false alarms a night"), "{text}");
 }
 
+/// Odds are those of a history; an unchanged row says what it would not show.
+#[test]
+fn what_is_not_known_is_said() {
+    let mut gate = gate();
+    gate.rows[0].baseline = 2;
+    gate.rows[2].reasons = vec!["a regression under 5.0 % may go unseen here".to_owned()];
+    let text = human(&gate);
+    assert!(
+        text.contains("a night: 1 here, so up to 0.01 false alarms") && text.contains("of 1 with under 6 nights before them"),
+        "{text}"
+    );
+    assert!(text.contains("            a regression under 5.0 % may go unseen here\n"), "{text}");
+    assert!(text.contains("unchanged on the one-sided 95 % end"), "{text}");
+    assert!(junit(&gate).contains("finds 1.6 % within two nights"));
+    gate.rows.clear();
+    assert!(human(&gate).ends_with("\nno change was judged\n"));
+}
+
 #[test]
 fn for_a_pull_request() {
     let text = markdown(&gate());

@@ -32,6 +32,12 @@ pub fn figure(value: Option<f64>) -> String {
     value.map(|value| format!("{value:.*}", digits(value).clamp(0, 6) as usize)).unwrap_or_default()
 }
 
+/// The minimum detectable effect in words.
+pub fn finds(row: &Row) -> Option<String> {
+    let within = ["one night", "two nights", "three nights"][row.baseline.clamp(1, 3) - 1];
+    row.mde.map(|mde| format!("finds {} within {within}", percent(Some(mde))))
+}
+
 /// What a row is about: metric, or the kind of what happened to the cell.
 pub fn subject(row: &Row) -> &str {
     if row.metric.is_empty() { row.kind.word() } else { row.metric }
