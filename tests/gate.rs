@@ -210,10 +210,84 @@ fn composed_figures_are_gated_only_when_asked() {
         Run::night(day).cell(composed).write(&out);
     }
     let tonight = out.join(Run::night(7).id);
+    // The night's memory is judged, its times are not.
     let found = judged(dir.path(), &tonight, &["--history", "results"], 0);
-    assert!(rows(&found, qnn, "ttft_ms").is_empty(), "{found}");
+    assert!(rows(&found, qnn, "ttft_ms").is_empty() && text(&found["notes"]).contains("ttft_ms: nothing to judge"), "{found}");
+    // With nothing judged nothing has passed.
+    let found = judged(dir.path(), &tonight, &["--history", "results", "--metric", "ttft_ms"], 11);
+    assert_eq!(found["rows"], json!([]));
+    judged(dir.path(), &tonight, &["--history", "results", "--metric", "energy_net_j"], 11);
     let found = judged(dir.path(), &tonight, &["--history", "results", "--composed"], 10);
     assert_eq!(rows(&found, qnn, "ttft_ms")[0]["verdict"], json!("regressed"));
+}
+
+#[test]
+fn a_metric_that_is_gone_is_missed() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("results");
+    steady(&out, 8);
+    let mut without = cell(MNN, 8, 1.0).with("absent", "ttft_ms=the tool gives none");
+    without.metrics.remove("ttft_ms");
+    let composed = cell(GENIE, 8, 1.0).with("ttft_method", "composed");
+    let tonight = Run::night(8).cell(without).cell(composed).write(&out);
+    let found = judged(dir.path(), &tonight, &["--history", "results"], 11);
+    for (cell, why) in [(MNN, "not measured tonight: the tool gives none"), (GENIE, "tonight it is composed")] {
+        let row = rows(&found, cell, "ttft_ms")[0];
+        assert!(row["verdict"] == "undecided" && row["kind"] == "missing" && text(&row["reasons"]).contains(why), "{row}");
+        assert_eq!(rows(&found, cell, "decode_tok_s")[0]["verdict"], json!("unchanged"));
+    }
+    assert_eq!(rows(&judged(dir.path(), &tonight, &["--history", "results", "--composed"], 11), GENIE, "ttft_ms").len(), 1);
+}
+
+#[test]
+fn without_its_plan_nobody_knows_what_is_required() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("results");
+    steady(&out, 8);
+    let tonight = night(8, 1.0).write(&out);
+    judged(dir.path(), &tonight, &["--history", "results"], 0);
+    fs::write(tonight.join("plan.toml"), "cells = 1").unwrap();
+    let found = judged(dir.path(), &tonight, &["--history", "results"], 11);
+    assert!(text(&found["notes"]).contains("what the scenario requires is unknown"), "{found}");
+    fs::remove_file(tonight.join("plan.toml")).unwrap();
+    judged(dir.path(), &tonight, &["--history", "results"], 11);
+}
+
+/// Eighty nights of a loss do not make it the level: one accepts it by naming the first of them.
+#[test]
+fn an_old_loss_stays_one_until_it_is_accepted() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("results");
+    let night = |day: u32| Run::night(day).cell(cell(MNN, day, if day < 20 { 1.0 } else { 1.05 })).write(&out);
+    let folders: Vec<PathBuf> = (0..100).map(night).collect();
+    let found = judged(dir.path(), &folders[99], &["--history", "results"], 10);
+    let row = rows(&found, MNN, "decode_tok_s")[0];
+    assert_eq!((&row["verdict"], &row["since"]["run"], &found["nights"]), (&json!("regressed"), &json!(Run::night(20).id), &json!(99)));
+    let found = judged(dir.path(), &folders[99], &["--history", "results", "--baseline", folders[20].to_str().unwrap()], 0);
+    assert_eq!(found["nights"], json!(79));
+}
+
+/// Another chip's figures under one name of a device are another line: they neither bar the nights nor become their level.
+#[test]
+fn another_processor_is_another_history() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("results");
+    steady(&out, 8);
+    let foreign = |day: u32| {
+        let mut run = night(day, 0.5);
+        run.manifest["device"]["soc_model"] = json!(69);
+        run.write(&out)
+    };
+    foreign(8);
+    let tonight = night(9, 1.0).write(&out);
+    let found = judged(dir.path(), &tonight, &["--history", "results"], 0);
+    assert!(text(&found["notes"]).contains("1 runs in the history are of another processor than soc_model 57"), "{found}");
+    assert_eq!((&rows(&found, MNN, "ttft_ms")[0]["verdict"], &found["nights"]), (&json!("unchanged"), &json!(8)));
+    // A baseline of another chip, with nights of this one since.
+    let base = foreign(2);
+    let found = judged(dir.path(), &tonight, &["--history", "results", "--baseline", base.to_str().unwrap()], 0);
+    assert!(text(&found["notes"]).contains("the baseline is of the processor soc_model 69"), "{found}");
+    assert_eq!(rows(&found, MNN, "ttft_ms")[0]["baseline"], json!(5), "{found}");
 }
 
 #[test]
@@ -336,7 +410,9 @@ impl Lab {
     /// The scenario of one of the two.
     fn scenario(&self, name: &str) -> PathBuf {
         let command = vec!["sh".to_owned(), format!("./{name}.sh")];
-        let path = support::Scenario { name: "lab", command, launches: 6, ..Default::default() }.write(self.dir.path());
+        // The older one's folders sort behind today's.
+        let own = if name == "old" { "lab-old" } else { "lab" };
+        let path = support::Scenario { name: own, command, launches: 6, ..Default::default() }.write(self.dir.path());
         let own = self.dir.path().join(format!("{name}.toml"));
         fs::rename(path, &own).unwrap();
         own
@@ -402,6 +478,12 @@ fn what_looks_regressed_is_measured_again() {
     let found = lab.judge(&tonight, &against, 10);
     let second = &found["rows"][0]["confirmed"];
     assert!(second["paired"] == true && (second["effect"]["log"].as_f64().unwrap() - 1.0986).abs() < 0.05, "{found}");
+    assert!(text(&second["run"]).contains("-lab-confirm.b-"), "{found}");
+
+    // Nothing to measure it with: the judgement stands, and its files are there.
+    let found = lab.judge(&tonight, &["--confirm-against", "gone.toml", "--junit", "gone.xml"], 10);
+    assert!(found["rows"][0]["verdict"] == "regressed" && text(&found["notes"]).contains("not confirmed, so it stands"), "{found}");
+    assert!(fs::read_to_string(lab.dir.path().join("gone.xml")).unwrap().contains("failures=\"1\""));
 
     // Its program is gone: what can't be tried stays a regression, and is said.
     fs::remove_file(lab.dir.path().join("today.sh")).unwrap();

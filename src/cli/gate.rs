@@ -70,18 +70,25 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     };
     let mut gate = nightly::gate(&args.run, &settings).map_err(|e| failed(&e))?;
     if args.confirm || args.confirm_against.is_some() {
-        confirm::confirm(args, &mut gate)?;
+        // Whatever ends the second measurement, what is known before it is on disk.
+        files(args, &gate)?;
+        confirm::confirm(args, &mut gate);
     }
+    files(args, &gate)?;
     show(args, &gate)?;
     Ok(code(&gate))
 }
 
-fn show(args: &Args, gate: &Gate) -> anyhow::Result<()> {
+fn files(args: &Args, gate: &Gate) -> anyhow::Result<()> {
     for (path, text) in [(&args.junit, output::junit as fn(&Gate) -> String), (&args.markdown, output::markdown)] {
         if let Some(path) = path {
             write(path, &text(gate))?;
         }
     }
+    Ok(())
+}
+
+fn show(args: &Args, gate: &Gate) -> anyhow::Result<()> {
     if args.annotations || std::env::var_os("GITHUB_ACTIONS").is_some_and(|v| v == "true") {
         super::note(&lines(&output::annotations(gate)));
     }

@@ -1,7 +1,6 @@
 //! `bench run SCENARIO`.
 
 use std::{
-    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
     sync::Arc,
@@ -89,15 +88,12 @@ pub struct Args {
 
 pub fn main(args: &Args) -> anyhow::Result<Code> {
     let (wanted, old) = Wanted::of(args)?;
-    measure(args, &wanted, old)
+    measure(args, &wanted, old, &mut Vec::new())
 }
 
 /// Measures stored plans again, for whoever judges them: one, or two as the sides of an A/B run. Gives the new folders, side A first; nothing is
 /// downloaded.
 pub fn again(plans: Vec<Plan>, out: &Path, servers: &adb::Servers) -> anyhow::Result<(Code, Vec<PathBuf>)> {
-    let names = |out: &Path| -> BTreeSet<PathBuf> { fs::read_dir(out).into_iter().flatten().flatten().map(|entry| entry.path()).collect() };
-    let of: Vec<String> = plans.iter().map(|plan| plan.name.clone()).collect();
-    let before = names(out);
     let args = Args {
         scenario: None,
         ab: None,
@@ -116,13 +112,13 @@ pub fn again(plans: Vec<Plan>, out: &Path, servers: &adb::Servers) -> anyhow::Re
     };
     // A run of their own, even if they are of an earlier A/B run.
     let plans = plans.into_iter().map(|plan| Plan { ab: None, ..plan }).collect();
-    let code = measure(&args, &Wanted::of_plans(plans), Vec::new())?;
-    let new = |path: &PathBuf| path.file_name().is_some_and(|name| of.iter().any(|of| name.to_string_lossy().contains(of.as_str())));
-    Ok((code, names(out).difference(&before).filter(|path| new(path)).cloned().collect()))
+    let mut folders = Vec::new();
+    let code = measure(&args, &Wanted::of_plans(plans), Vec::new(), &mut folders)?;
+    Ok((code, folders))
 }
 
-/// Measures on every device that is meant; `old` are the folders of a run that goes on.
-fn measure(args: &Args, wanted: &Wanted, old: Vec<Folder>) -> anyhow::Result<Code> {
+/// Measures on every device that is meant; `old` are the folders of a run that goes on, `folders` becomes those of this one, side A first.
+fn measure(args: &Args, wanted: &Wanted, old: Vec<Folder>, folders: &mut Vec<PathBuf>) -> anyhow::Result<Code> {
     let cache = cache()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let choice = wanted.device()?.clone();
@@ -131,6 +127,7 @@ fn measure(args: &Args, wanted: &Wanted, old: Vec<Folder>) -> anyhow::Result<Cod
         let device = Local::new(agent, cache.join("work"), choice.soc_model, choice.htp_arch);
         let plans = wanted.plans(args, device.facts(), &choice)?;
         let job = Job::new(args, &cache, wanted, plans, device, old)?;
+        folders.extend(job.folders().map(|folder| folder.path.clone()));
         let console = Console::new(args.format);
         job.folders().try_for_each(end_orphans)?;
         let cancel = runtime.block_on(async { cancel() });
@@ -154,6 +151,7 @@ fn measure(args: &Args, wanted: &Wanted, old: Vec<Folder>) -> anyhow::Result<Cod
         let device = device.with_absence(plans.iter().map(run::absence).max().unwrap_or_default());
         jobs.push((Job::new(args, &cache, wanted, plans, device, std::mem::take(&mut old))?, console));
     }
+    folders.extend(jobs.iter().flat_map(|(job, _)| job.folders()).map(|folder| folder.path.clone()));
     let cancel = runtime.block_on(async { cancel() });
     let start = |job: &Job<Adb>, console: &Console| {
         job.device.heed(cancel.clone());
@@ -328,7 +326,7 @@ fn finish<D: Device>(args: &Args, job: &Job<D>, console: &Console, result: Resul
 
 /// Says how the run meets what the scenario requires; `false` when it does not.
 fn required(folder: &Folder, console: &Console) -> bool {
-    let judged = load(&folder.path).map_err(InputError::from).and_then(|run| requirements(&folder.path, &run, &mut Vec::new()));
+    let judged = load(&folder.path).map_err(InputError::from).and_then(|run| requirements(&folder.path, &run));
     match judged {
         Ok(judged) => {
             judged.iter().filter(|one| one.met != Met::Passed).for_each(|one| console.line(&nightly::output::requirement(one)));

@@ -7,8 +7,8 @@
 //! large change at once, three find a small one, many a change that no three could. Each has its own level; together they raise a false
 //! alarm in under 1 % of cell-nights.
 //!
-//! **Which nights before.** A change for the worse stays reported until it is accepted, also when it is so old that it fills the history: the
-//! level that counts is the one before it (`baseline.rs`). Who accepts a change gives a history that begins with it.
+//! **Which nights before.** A change for the worse stays reported until it is accepted, however old it is, as long as the history that is given
+//! reaches back before it: the level that counts is the one before it (`baseline.rs`). Who accepts a change gives a history that begins with it.
 
 mod baseline;
 

@@ -108,10 +108,11 @@ fn of_cell(place: usize, requirement: &Requirement, cell: &str, value: Value) ->
             // The distance of a limit from the median that four of five runs would tell: (1.96 + 0.84) standard errors, where the half-width is 1.96.
             let mde = bad.filter(|_| !exact).map(|bad| (bad - value).abs() * (1.96 + 0.84) / 1.96);
             let blunt = mde.is_some_and(|mde| mde >= limit);
+            // What the interval excludes is decided, however wide it is.
             let (met, own) = match (bad, good) {
-                _ if blunt => (Met::Undecided, "the limit is below what this cell can tell".to_owned()),
                 (Some(bad), _) if keeps(bad) => (Met::Passed, String::new()),
                 (_, Some(good)) if !keeps(good) => (Met::Violated, String::new()),
+                _ if blunt => (Met::Undecided, "the limit is below what this cell can tell".to_owned()),
                 _ => (Met::Undecided, why_open(bad, limit, value, keeps(value))),
             };
             let slack = if at_least { value / limit - 1.0 } else { 1.0 - value / limit };

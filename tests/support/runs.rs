@@ -17,6 +17,9 @@ use serde_json::{Value, json};
 /// Metrics of queries, in samples.csv; all others are those of launches, in launches.csv.
 const OF_QUERIES: [&str; 8] = ["ttft_ms", "prefill_tok_s", "decode_tok_s", "tpot_ms", "itl_p50_ms", "itl_p90_ms", "itl_p99_ms", "e2e_ms"];
 
+/// A plan that requires nothing.
+const PLAN: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/results/example-pc/plan.toml"));
+
 /// One row of a table by column.
 pub type Row = BTreeMap<String, String>;
 
@@ -112,11 +115,12 @@ impl Run {
         self
     }
 
-    /// Writes `out/<id>/` with manifest and tables.
+    /// Writes `out/<id>/` with manifest, tables and a plan that requires nothing.
     pub fn write(&self, out: &Path) -> PathBuf {
         let folder = out.join(&self.id);
         fs::create_dir_all(&folder).expect("a folder");
         fs::write(folder.join("manifest.json"), serde_json::to_string_pretty(&self.manifest).expect("JSON")).expect("a file");
+        fs::write(folder.join("plan.toml"), PLAN).expect("a file");
         let (mut cells, mut samples, mut launches) = (Vec::new(), Vec::new(), Vec::new());
         for cell in &self.cells {
             cells.push(self.cell_row(cell));

@@ -95,7 +95,13 @@ fn line(trend: &Trend, part: &Part, runs: &[Run]) -> String {
         }
         Err(why) => no_figure(*why, series, runs),
     };
-    let method = if series.key.method.is_empty() { String::new() } else { format!(" ({})", series.key.method) };
+    let key = &series.key;
+    let chips = part
+        .trends
+        .iter()
+        .any(|t| (&t.series.key.scenario, &t.series.key.device) == (&key.scenario, &key.device) && t.series.key.chip != key.chip);
+    let method = if key.method.is_empty() { String::new() } else { format!(" ({})", key.method) };
+    let method = if chips { format!("{method} on {}", or(&key.chip, "a processor that is not stated")) } else { method };
     format!("{} {:>8}  {words}  {}{method}", sparkline(series), last.unwrap_or_else(|| "-".to_owned()), series.key.cell)
 }
 

@@ -47,7 +47,7 @@ fn cell(trend: &Trend, part: &Part) -> Value {
         .iter()
         .map(|step| json!({"before": step.before, "at": step.at, "ratio": ratio(step.log, part), "worse": step.log > 0.0, "p": step.p}))
         .collect();
-    json!({"scenario": key.scenario, "device": key.device, "device_class": key.class, "cell": key.cell, "method": key.method,
+    json!({"scenario": key.scenario, "device": key.device, "device_class": key.class, "chip": key.chip, "cell": key.cell, "method": key.method,
         "points": trend.series.points.iter().map(point).collect::<Vec<_>>(), "last": last, "last_without": without, "steps": steps})
 }
 

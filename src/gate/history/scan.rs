@@ -16,6 +16,7 @@ use thiserror::Error;
 use crate::results::{
     folder::id_of,
     manifest::FILE,
+    read::visible,
     schema::{CELLS, FORMAT_VERSION},
 };
 
@@ -46,6 +47,9 @@ pub struct Run {
     pub scenario: String,
     /// Name of its device.
     pub device: String,
+    /// Processor of the device, since a name may pass to another one (every PC is `local`): a PC's by its name, of others QNN's `soc_model`. Empty
+    /// where it is not stated.
+    pub chip: String,
     /// When it began.
     pub started: Timestamp,
     /// Cells that its manifest names.
@@ -173,9 +177,18 @@ pub fn look(path: &Path) -> Result<Run, String> {
         id: word(&head.run).unwrap_or_else(|| id_of(path)),
         scenario: word(&head.scenario["name"]).unwrap_or_default(),
         device: word(&head.device["name"]).unwrap_or_default(),
+        chip: chip(&head.device),
         started: started.ok_or_else(|| format!("{FILE} has no readable started_utc: its place in the order is unknown"))?,
         cells: head.cells,
     })
+}
+
+/// As the differences that bar a comparison have it (`gate::unlike`).
+fn chip(device: &Value) -> String {
+    let of_pc = || device["cpu"].as_str().map(visible);
+    let model = || device["soc_model"].as_u64().filter(|model| *model > 0).map(|model| format!("soc_model {model}"));
+    let chip = if device["class"] == "pc" { of_pc() } else { model() };
+    chip.unwrap_or_default()
 }
 
 /// The bytes of a regular file: a pipe would be waited for, a device read for ever.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::results::schema::{CELLS, Metric};
 
-/// What belongs to one line: figures of another scenario, device, class or way of measuring are another line.
+/// What belongs to one line: figures of another scenario, device, class, processor or way of measuring are another line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     /// Scenario.
@@ -19,6 +19,8 @@ pub struct Key {
     pub class: String,
     /// Id of the cell.
     pub cell: String,
+    /// Processor of the device.
+    pub chip: String,
     /// How the metric was had; empty = measured, or the only way.
     pub method: String,
 }
@@ -83,8 +85,8 @@ pub fn collect(scan: &mut Scan, wanted: Wanted<'_>) -> (Vec<Vec<Series>>, Vec<St
         remarks.extend(odd(&run, &found));
         for row in found.rows.into_iter().filter(|row| row.cell.contains(wanted.cell)) {
             for (lines, had) in lines.iter_mut().zip(row.metrics) {
-                let (scenario, device) = (run.scenario.clone(), row.device.clone());
-                let key = Key { scenario, device, class: row.class.clone(), cell: row.cell.clone(), method: had.method };
+                let (scenario, device, chip) = (run.scenario.clone(), row.device.clone(), run.chip.clone());
+                let key = Key { scenario, device, class: row.class.clone(), cell: row.cell.clone(), chip, method: had.method };
                 let (line, point) = (lines.entry(key).or_default(), Point { run: kept.len(), figure: had.figure });
                 // Of two rows of one cell the last counts, as for comparisons.
                 line.pop_if(|last| last.run == point.run);

@@ -43,18 +43,24 @@ pub fn again(gate: &mut Gate, second: &Run) {
             let status = cell.field("status");
             if row.kind == Kind::Failure {
                 return match status {
-                    "ok" => Ok((Verdict::Undecided, None, "it worked when tried again: flaky".to_owned())),
+                    "ok" => Ok((Verdict::Unchanged, None, "it worked when tried again: flaky".to_owned())),
                     "skipped" => Err("it was skipped".to_owned()),
                     _ => Ok((Verdict::Regressed, None, format!("it is {status} again"))),
                 };
             }
             let night =
                 Night::of(&cell.values(row.metric), row.higher_is_better).ok_or_else(|| format!("it is {status}, without a figure"))?;
+            if status != "ok" {
+                return Err(format!("it is {status}"));
+            }
             let found = judge(&row.before, night, limit);
-            let why = if found.verdict == Verdict::Regressed {
-                "measured again on the same device, it is still worse than the nights before"
-            } else {
-                "measured again on the same device, it does not stand out: a bad night"
+            let why = match found.verdict {
+                Verdict::Regressed => "measured again on the same device, it is still worse than the nights before",
+                Verdict::Undecided => "measured again on the same device, it is neither shown nor excluded",
+                Verdict::Unchanged => "measured again on the same device, it does not stand out: a bad night",
+                Verdict::Improved => {
+                    "measured again on the same device, it is better than the nights before: a bad night, or figures that jump"
+                }
             };
             Ok((found.verdict, found.effect, why.to_owned()))
         });
@@ -72,7 +78,10 @@ pub fn against(gate: &mut Gate, comparison: &Comparison) {
             let why = match found.verdict {
                 Verdict::Regressed => "worse than the old one, pair by pair on the same device",
                 Verdict::Undecided => "old and new, pair by pair, are not told apart",
-                _ => "old and new, pair by pair, do not differ by so much: the device or the room changed, not what was built",
+                Verdict::Unchanged => {
+                    "old and new, pair by pair, do not differ by so much: the device or the room changed, not what was built"
+                }
+                Verdict::Improved => "better than the old one, pair by pair: the device or the room changed, not what was built",
             };
             (found.verdict, ends, why.to_owned())
         });
@@ -80,12 +89,15 @@ pub fn against(gate: &mut Gate, comparison: &Comparison) {
     }
 }
 
-/// A regression that a second measurement does not show is not known to be one. Without such a measurement it stands.
+/// A regression that a second measurement excludes is not known to be one. Without such a measurement, or with one that tells nothing, it
+/// stands.
 fn settle(row: &mut Row, run: &str, paired: bool, found: Result<(Verdict, Option<Effect>, String), String>) {
     match found {
         Err(why) => row.reasons.push(format!("could not be confirmed in {run}, so it stands: {why}")),
         Ok((verdict, effect, why)) => {
-            row.verdict = if verdict == Verdict::Regressed { verdict } else { Verdict::Undecided };
+            if matches!(verdict, Verdict::Unchanged | Verdict::Improved) {
+                row.verdict = Verdict::Undecided;
+            }
             row.confirmed = Some(Confirmed { run: run.to_owned(), paired, verdict, effect, why });
         }
     }

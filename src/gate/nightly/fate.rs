@@ -3,8 +3,8 @@
 use super::{Kind, Verdict};
 use crate::gate::history::{Figure, Gap};
 
-/// Nights before tonight in which failures make a cell flaky.
-const RECENT: usize = 10;
+/// Nights before tonight in which failures make a cell flaky, and in which a figure is missed that is not there tonight.
+pub const RECENT: usize = 10;
 
 /// What tonight's failure means.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,15 +19,14 @@ pub struct Fate {
     pub why: String,
 }
 
-/// Judges a cell without figures tonight. `nights` are what became of it before, by run, oldest first.
+/// Judges a cell that did not work tonight. `nights` are what became of it before, by run, oldest first.
 pub fn fate(nights: &[(usize, Figure)], tonight: Option<Gap>) -> Fate {
     let undecided = |kind, why: String| Fate { kind, verdict: Verdict::Undecided, since: None, why };
     match tonight {
         None => return undecided(Kind::Missing, "the run has no row for this cell, and those before it had".to_owned()),
         Some(Gap::Skipped) => return undecided(Kind::Missing, "skipped tonight".to_owned()),
         Some(Gap::Infra) => return undecided(Kind::Infra, "failed for a reason outside of the cell: no regression".to_owned()),
-        Some(Gap::Absent) => return undecided(Kind::Performance, "not measured tonight".to_owned()),
-        Some(Gap::Failed | Gap::Unverified) => {}
+        Some(Gap::Absent | Gap::Failed | Gap::Unverified) => {}
     }
     let recent: Vec<(usize, bool)> = told(nights);
     let fails = recent.iter().filter(|(_, ok)| !ok).count();

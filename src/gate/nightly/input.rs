@@ -20,11 +20,8 @@ use crate::{
         unlike::{self, Difference, Weight},
     },
     results::{folder::id_of, read::TableError, schema::Metric},
-    scenario::{Plan, PlanError},
+    scenario::Plan,
 };
-
-/// Nights that are read: the longest window and the baseline before it.
-const NIGHTS: usize = 60;
 
 /// What a run is held against.
 #[derive(Debug, Clone)]
@@ -65,12 +62,12 @@ pub enum InputError {
     #[error("{0} is the baseline and the run: nothing can be learnt from a run against itself; name another baseline")]
     Same(String),
     /// The requirements can't be read.
-    #[error("{path}: {source}")]
+    #[error("{path}: {why}: what the scenario requires is unknown")]
     Plan {
         /// The plan.
         path: PathBuf,
         /// Why.
-        source: PlanError,
+        why: String,
     },
 }
 
@@ -80,13 +77,17 @@ pub fn gate(folder: &Path, settings: &Settings) -> Result<Gate, InputError> {
     let mut notes = run.problems.clone();
     let (nights, against) = nights(folder, settings, &mut notes)?;
     let tonight = nights.runs.len() - 1;
-    let unlike = match tonight.checked_sub(1) {
+    // Against the newest night that can be compared at all: another chip's figures are a line of their own.
+    let (own, before) = nights.runs.split_last().map_or((None, &[][..]), |(own, before)| (Some(own), before));
+    let like = before.iter().rposition(|night| own.is_some_and(|own| own.chip == night.chip));
+    let unlike = match like.or(before.len().checked_sub(1)) {
         Some(newest) => differences(&nights.runs[newest], &run, &mut notes),
         None => Vec::new(),
     };
     let mut rows = Vec::new();
     let (known, mut own) = (nights.left_out.clone(), nights);
-    let wanted = Wanted { metrics: &settings.metrics, cell: "", device: None, scenario: None, nights: Some(NIGHTS) };
+    // All of them, as `bench history` reads them: a loss stays one as long as a night before it is there.
+    let wanted = Wanted { metrics: &settings.metrics, cell: "", device: None, scenario: None, nights: None };
     let (lines, remarks) = collect(&mut own, wanted);
     let fresh = || own.left_out.iter().filter(|left| !known.contains(left));
     if own.runs.last().is_none_or(|last| last.folder != folder) {
@@ -106,9 +107,21 @@ pub fn gate(folder: &Path, settings: &Settings) -> Result<Gate, InputError> {
         let (mut found, dated) = judge::figures(&line, &run, &unlike, settings.limit, settings.composed);
         date(&mut found, &dated, &own.runs);
         rows.extend(found);
+        rows.extend(judge::gone(&line, &run, settings.composed));
+        if rows.iter().all(|row| row.metric != metric.name) {
+            notes.push(format!("{}: nothing to judge, no cell has it", metric.name));
+        }
     }
     rows.sort_by(|a, b| (b.verdict, a.kind, &a.key, a.metric).cmp(&(a.verdict, b.kind, &b.key, b.metric)));
-    let requirements = requirements(folder, &run, &mut notes)?;
+    let requirements = match requirements(folder, &run) {
+        Ok(requirements) => Some(requirements),
+        // What was measured is judged all the same.
+        Err(why @ InputError::Plan { .. }) => {
+            notes.push(why.to_string());
+            None
+        }
+        Err(other) => return Err(other),
+    };
     Ok(Gate {
         run: run.id,
         scenario: run.scenario,
@@ -119,7 +132,8 @@ pub fn gate(folder: &Path, settings: &Settings) -> Result<Gate, InputError> {
         metrics: settings.metrics.iter().map(|m| m.name).collect(),
         notes,
         rows,
-        requirements,
+        requirements_known: requirements.is_some(),
+        requirements: requirements.unwrap_or_default(),
     })
 }
 
@@ -156,6 +170,11 @@ fn nights(folder: &Path, settings: &Settings, notes: &mut Vec<String>) -> Result
     if let others @ 1.. = all - found.runs.len() {
         notes.push(format!("{others} runs in the history are of other scenarios or devices: not compared"));
     }
+    let all = found.runs.len();
+    found.runs.retain(|r| r.chip == tonight.chip);
+    if let others @ 1.. = all - found.runs.len() {
+        notes.push(format!("{others} runs in the history are of another processor than {}: not compared", or_unstated(&tonight.chip)));
+    }
     found.runs.retain(|r| r.id != tonight.id && r.started < tonight.started);
     let mut against = match settings.history {
         Some(_) => String::new(),
@@ -182,6 +201,10 @@ fn nights(folder: &Path, settings: &Settings, notes: &mut Vec<String>) -> Result
                 base.device, tonight.device
             ));
         }
+        if base.chip != tonight.chip {
+            let (base, own) = (or_unstated(&base.chip), or_unstated(&tonight.chip));
+            notes.push(format!("the baseline is of the processor {base}, the run of {own}: not compared"));
+        }
         against = format!("the baseline {}", base.id);
         found.runs.retain(|r| r.id != base.id && r.started > base.started);
         found.runs.insert(0, base);
@@ -194,6 +217,10 @@ fn nights(folder: &Path, settings: &Settings, notes: &mut Vec<String>) -> Result
         return Ok((with(found, tonight), "nothing: the history has no night of this scenario and device before this one".to_owned()));
     }
     Ok((with(found, tonight), against))
+}
+
+fn or_unstated(chip: &str) -> &str {
+    if chip.is_empty() { unlike::UNSTATED } else { chip }
 }
 
 fn left_out(LeftOut { name, why }: &LeftOut) -> String {
@@ -229,16 +256,11 @@ fn differences(newest: &history::Run, run: &Run, notes: &mut Vec<String>) -> Vec
 }
 
 /// The requirements of the run's plan.
-pub fn requirements(folder: &Path, run: &Run, notes: &mut Vec<String>) -> Result<Vec<Judged>, InputError> {
+pub fn requirements(folder: &Path, run: &Run) -> Result<Vec<Judged>, InputError> {
     let path = folder.join("plan.toml");
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(why) => {
-            notes.push(format!("plan.toml can't be read, so requirements are unknown: {why}"));
-            return Ok(Vec::new());
-        }
-    };
-    let plan = Plan::from_toml(&text).map_err(|source| InputError::Plan { path, source })?;
+    let bad = |why: String| InputError::Plan { path: path.clone(), why };
+    let text = fs::read_to_string(&path).map_err(|why| bad(format!("can't be read: {why}")))?;
+    let plan = Plan::from_toml(&text).map_err(|why| bad(why.to_string()))?;
     if plan.require.is_empty() {
         return Ok(Vec::new());
     }

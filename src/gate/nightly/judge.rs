@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Kind, Row, Verdict, fate};
+use super::{
+    Kind, Row, Verdict,
+    fate::{self, RECENT},
+};
 use crate::{
     gate::{
         history::{Figure, Gap, Point, Series},
@@ -89,6 +92,37 @@ fn of(point: &Point, metric: &Metric) -> Option<Night> {
         Figure::Value { at, mad, n, .. } => Night::of_row(at, mad, n as usize, metric.higher_is_better),
         Figure::None(_) => None,
     }
+}
+
+/// Cells that work tonight and do not have the metric, or only as a composed figure that is not asked for, while a recent night has it. A figure
+/// that is gone could hide a loss.
+pub fn gone(line: &Line<'_>, run: &Run, composed: bool) -> Vec<Row> {
+    let counts = |series: &&Series| composed || !series.key.method.contains("composed");
+    let is_value = |point: &&Point| matches!(point.figure, Figure::Value { .. });
+    let of = |series: &Series| Key { device: series.key.device.clone(), cell: series.key.cell.clone() };
+    let tonight = |point: &&Point| point.run == line.tonight;
+    let there: BTreeSet<Key> =
+        line.series.iter().filter(counts).filter(|s| s.points.iter().filter(tonight).any(|p| is_value(&p))).map(of).collect();
+    let mut missed: BTreeMap<Key, &str> = BTreeMap::new();
+    for series in line.series.iter().filter(counts) {
+        let recent = series.points.iter().filter(|p| p.run < line.tonight && p.run + RECENT >= line.tonight).any(|p| is_value(&p));
+        if recent && !there.contains(&of(series)) {
+            missed.insert(of(series), &series.key.class);
+        }
+    }
+    let cells = missed.into_iter().filter_map(|(key, class)| Some((run.cells.get(&key).filter(|cell| cell.is_ok())?, key, class)));
+    cells
+        .map(|(cell, key, class)| {
+            let told = cell.field("absent").split(';').find_map(|pair| pair.split_once('=').filter(|(name, _)| *name == line.metric.name));
+            let why = match told {
+                Some((_, why)) => why,
+                None if cell.values(line.metric.name).is_empty() => "the run does not say why",
+                None => "tonight it is composed, which is not gated",
+            };
+            let reasons = vec![format!("had in the nights before, and not measured tonight: {why}")];
+            Row { reasons, ..blank(key, class.to_owned(), line.metric, Kind::Missing) }
+        })
+        .collect()
 }
 
 /// What became of each cell of tonight's devices that has no figures, and notes on those that have and are flaky. `series` are all of one metric.

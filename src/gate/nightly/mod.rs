@@ -54,6 +54,8 @@ pub struct Gate {
     pub rows: Vec<Row>,
     /// One for each requirement and cell.
     pub requirements: Vec<Judged>,
+    /// Whether the plan could be read: without it nobody knows what is required.
+    pub requirements_known: bool,
 }
 
 /// What a row is about.
@@ -68,7 +70,7 @@ pub enum Kind {
     Flaky,
     /// The cell failed for a reason outside of it.
     Infra,
-    /// The cell was skipped, or has no row.
+    /// The cell was skipped or has no row, or the metric is not there any more.
     Missing,
 }
 impl Kind {
@@ -142,9 +144,13 @@ impl Gate {
         self.rows.iter().any(|row| row.verdict == Verdict::Regressed) || super::require::overall(&self.requirements) == Met::Violated
     }
 
-    /// Whether something is not known: the exit code 11.
+    /// Whether something is not known, or there was nothing to judge: the exit code 11.
     pub fn undecided(&self) -> bool {
-        self.rows.iter().any(|row| row.verdict == Verdict::Undecided) || super::require::overall(&self.requirements) == Met::Undecided
+        let nothing = self.rows.is_empty() && self.requirements.is_empty();
+        nothing
+            || !self.requirements_known
+            || self.rows.iter().any(|row| row.verdict == Verdict::Undecided)
+            || super::require::overall(&self.requirements) == Met::Undecided
     }
 
     /// Figures that were judged.

@@ -1,10 +1,15 @@
 //! What a failure means, by hand.
 
 use super::{
-    Kind, Verdict,
+    Gate, Kind, Row, Verdict,
+    confirm::again,
     fate::{fate, flaky},
 };
-use crate::gate::history::{Figure, Gap};
+use crate::gate::{
+    history::{Figure, Gap},
+    nights::Night,
+    run::{Cell, Key, Launch, Run},
+};
 
 /// `o` worked, `a` worked without this metric, `f` failed, `u` a check contradicts it, `i` failed for its surroundings, `s` skipped; run by run.
 fn nights(words: &str) -> Vec<(usize, Figure)> {
@@ -57,4 +62,66 @@ fn what_is_not_the_cells_own_is_no_regression() {
 fn a_cell_that_works_tonight_and_not_always_is_said() {
     assert_eq!(flaky(&nights("ofouo")).as_deref(), Some("flaky: failed in 2 of the last 5 nights"));
     assert_eq!((flaky(&nights("oio")), flaky(&nights("fff")), flaky(&nights(""))), (None, None, None));
+}
+
+/// Twenty nights of 100 ms that are 0.2 % off in turn, and one that looks regressed.
+fn regressed() -> Gate {
+    let before = (0..20).map(|i| Night { at: 100_f64.ln() + if i % 2 == 0 { 0.002 } else { -0.002 }, error: Some(0.002) }).collect();
+    let row = Row {
+        key: key(),
+        class: "phone".to_owned(),
+        metric: "ttft_ms",
+        higher_is_better: false,
+        kind: Kind::Performance,
+        verdict: Verdict::Regressed,
+        tonight: Some(110.0),
+        effect: None,
+        tolerance: None,
+        mde: None,
+        nights_needed: None,
+        baseline: 20,
+        window: 1,
+        since: None,
+        confirmed: None,
+        reasons: Vec::new(),
+        before,
+    };
+    Gate {
+        run: "tonight".to_owned(),
+        scenario: "nightly".to_owned(),
+        started_utc: String::new(),
+        against: String::new(),
+        nights: 20,
+        limit: 0.02,
+        metrics: vec!["ttft_ms"],
+        notes: Vec::new(),
+        rows: vec![row],
+        requirements: Vec::new(),
+        requirements_known: true,
+    }
+}
+
+fn key() -> Key {
+    Key { device: "phone-1".to_owned(), cell: "mnn".to_owned() }
+}
+
+#[test]
+fn only_a_measurement_that_excludes_a_regression_acquits() {
+    let of = |status: &str, values: &[f64]| {
+        let launches = values.iter().zip(0..).map(|(value, launch)| Launch { launch, block: launch, value: *value }).collect();
+        let cell = Cell { fields: [("status", status.to_owned())].into(), metrics: [("ttft_ms", launches)].into(), ..Cell::default() };
+        let second = Run { id: "second".to_owned(), cells: [(key(), cell)].into(), ..Run::default() };
+        let mut gate = regressed();
+        again(&mut gate, &second);
+        let row = gate.rows.remove(0);
+        (row.verdict, row.confirmed.map(|second| second.verdict), row.reasons.concat())
+    };
+    let steady = |at: f64| [at * 0.999, at, at * 1.001, at, at * 0.999, at * 1.001];
+    assert_eq!(of("ok", &steady(100.0)), (Verdict::Undecided, Some(Verdict::Unchanged), String::new()));
+    assert_eq!(of("ok", &steady(90.0)), (Verdict::Undecided, Some(Verdict::Improved), String::new()));
+    assert_eq!(of("ok", &steady(110.0)), (Verdict::Regressed, Some(Verdict::Regressed), String::new()));
+    // Launches that are 40 % off each other tell nothing.
+    assert_eq!(of("ok", &[70.0, 140.0, 95.0, 60.0, 150.0, 105.0]), (Verdict::Regressed, Some(Verdict::Undecided), String::new()));
+    let (verdict, second, why) = of("unverified", &steady(100.0));
+    assert!(verdict == Verdict::Regressed && second.is_none() && why.contains("so it stands: it is unverified"), "{why}");
 }

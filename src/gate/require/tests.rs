@@ -62,13 +62,21 @@ fn few_launches_decide_nothing_and_say_how_many_would() {
     assert_eq!(found.why, "too few values for an interval; 5 launches: 6 have a 95 % interval");
 }
 
-/// Rule R28: by hand, (60 - 5) x 2.8 / 1.96 = 78.6 W is more than the limit.
+/// Rule R28: by hand, (60 - 5) x 2.8 / 1.96 = 78.6 W is more than the limit of 50 W, which lies in the interval. One that does not is decided.
 #[test]
 fn a_limit_below_what_the_cell_can_tell_is_undecided() {
     let noisy = cell(&[], &[("power_avg_w", &[1.0, 2.0, 4.0, 6.0, 50.0, 60.0])]);
-    let gross = Requirement { statistic: Some(Statistic::Gross), phase: Some(Phase::All), ..requirement("power", Limit::AtMost(70.0)) };
-    let found = judged(&gross, &noisy);
+    let at_most = |limit| {
+        let gross =
+            Requirement { statistic: Some(Statistic::Gross), phase: Some(Phase::All), ..requirement("power", Limit::AtMost(limit)) };
+        judged(&gross, &noisy)
+    };
+    let found = at_most(50.0);
     assert_eq!((found.met, found.why.as_str()), (Met::Undecided, "the limit is below what this cell can tell"));
+    assert_eq!((at_most(70.0).met, at_most(0.5).met), (Met::Passed, Met::Violated));
+    // 5000 +- 20 ms against 10 ms: 28 ms is more than the limit, and nobody doubts it.
+    let slow = cell(&[], &[("ttft_ms", &[4980.0, 4990.0, 5000.0, 5000.0, 5010.0, 5020.0])]);
+    assert_eq!(judged(&requirement("ttft", Limit::AtMost(10.0)), &slow).met, Met::Violated);
 }
 
 #[test]

@@ -73,6 +73,7 @@ fn gate() -> Gate {
             row("quiet", "ttft_ms", Verdict::Unchanged),
         ],
         requirements: vec![required],
+        requirements_known: true,
     }
 }
 

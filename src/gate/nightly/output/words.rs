@@ -49,7 +49,11 @@ pub fn remarks(row: &Row) -> Vec<String> {
         all.push(format!("since {} ({}): {changed}", since.started_utc, since.run));
     }
     if let Some(second) = &row.confirmed {
-        let word = if second.verdict == Verdict::Regressed { "confirmed" } else { "not confirmed" };
+        let word = match second.verdict {
+            Verdict::Regressed => "confirmed",
+            Verdict::Undecided => "neither confirmed nor excluded",
+            Verdict::Unchanged | Verdict::Improved => "not confirmed",
+        };
         let change = second.effect.map(|effect| format!(", {}", plain(effect, row.higher_is_better))).unwrap_or_default();
         all.push(format!("{word} by {}{change}: {}", second.run, second.why));
     }
