@@ -96,7 +96,7 @@ impl Sessions {
     }
 
     /// What the nights of a folder differ by in the cells of the two runs, which are themselves no nights of it. A night is what a history takes
-    /// for one: finished, no side of an A/B run, no copy. It has to be of the scenario of A or B, and of the cell's device, class and method:
+    /// for one: finished, no side of an A/B run, no copy. It has to be of the scenario of A or B, and of the cell's device, processor, class and method:
     /// of A's cell where both have one.
     ///
     /// From the differences of nights that follow each other, since a lasting change (a new runtime) is no noise: 1.4826 x the median of their
@@ -111,7 +111,8 @@ impl Sessions {
         remarks.extend(scan.left_out.iter().map(|left| format!("left out of the history: {}: {}", left.name, left.why)));
         // A comes last, so that it has the last word.
         for (run, (metric, lines)) in [b, a].into_iter().flat_map(|run| metrics.iter().zip(&lines).map(move |of| (run, of))) {
-            for Series { key: of, points } in lines.iter().filter(|line| line.key.scenario == run.scenario) {
+            let chip = history::chip(&run.manifest["device"]);
+            for Series { key: of, points } in lines.iter().filter(|line| line.key.scenario == run.scenario && line.key.chip == chip) {
                 let key = Key { device: of.device.clone(), cell: of.cell.clone() };
                 let same = |cell: &Cell| cell.field("device_class") == of.class && method(metric, |name| cell.field(name)) == of.method;
                 let value = |point: &Point| if let Figure::Value { at, .. } = point.figure { Some(at.ln()) } else { None };

@@ -7,7 +7,7 @@ mod table;
 mod trend;
 
 pub use attribute::changes;
-pub use scan::{LeftOut, Run, Scan, ScanError, look, scan};
+pub use scan::{LeftOut, Run, Scan, ScanError, chip, look, scan};
 pub use series::{Key, Point, Series, Wanted, collect};
 pub use table::{Figure, Gap, method};
 pub use trend::{NoFigure, Step, StepNight, Trend, between, near, old, step_nights, trend};

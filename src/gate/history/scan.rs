@@ -183,8 +183,8 @@ pub fn look(path: &Path) -> Result<Run, String> {
     })
 }
 
-/// As the differences that bar a comparison have it (`gate::unlike`).
-fn chip(device: &Value) -> String {
+/// The processor in a manifest's `device`, as [`Run::chip`] and the differences that bar a comparison (`gate::unlike`) have it.
+pub fn chip(device: &Value) -> String {
     let of_pc = || device["cpu"].as_str().map(visible);
     let model = || device["soc_model"].as_u64().filter(|model| *model > 0).map(|model| format!("soc_model {model}"));
     let chip = if device["class"] == "pc" { of_pc() } else { model() };
