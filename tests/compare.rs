@@ -94,7 +94,7 @@ fn a_history_that_is_quiet_decides_what_two_runs_can_not() {
     compare(dir.path(), &a, &b, &["--history", "nowhere"]).expect(2).says(&["nowhere"]);
 }
 
-/// Beside three nights copies of one, sides of an A/B run, unfinished runs, another scenario, method and class, six of each: any of them would
+/// Beside three nights copies of one, sides of an A/B run, unfinished runs, another scenario, method, class and chip, six of each: any of them would
 /// make a history of it.
 #[test]
 fn only_nights_are_a_history() {
@@ -117,6 +117,7 @@ fn only_nights_are_a_history() {
             run.cells =
                 run.cells.iter().map(|cell| cell.clone().with("ttft_method", "derived").with("decode_method", "composed")).collect();
         });
+        odd(day + 36, &|run| run.manifest["device"]["soc_model"] = json!(69));
         odd(day + 30, &|run| run.cells = run.cells.iter().map(|cell| cell.clone().with("device_class", "board")).collect());
     }
     let (a, b) = (night(50, 1.0), night(51, 1.0));
