@@ -1,4 +1,4 @@
-//! Words with numbers.
+//! Words with numbers, and numbers in words.
 
 use std::fmt::Display;
 
@@ -12,9 +12,52 @@ pub fn count<N: Copy + Display + PartialEq + From<u8>>(n: N, what: &str) -> Stri
     }
 }
 
+/// A share in percent as a user writes one: `2 %`, `0.5 %`; no more than two digits after the point.
+pub fn percent(share: f64) -> String {
+    let digits = format!("{:.2}", share * 100.0);
+    format!("{} %", digits.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// The share that `2%`, `2 %` or `0.02` says: from 0 to under 1.
+pub fn share(text: &str) -> Result<f64, String> {
+    let text = text.trim();
+    let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |number| (number.trim_end(), 100.0));
+    let share = number.parse::<f64>().ok().map(|number| number / whole).filter(|share| (0.0..1.0).contains(share));
+    share.ok_or_else(|| "write for instance 2% or 0.02, under 100 %".to_owned())
+}
+
+/// The same of what can't be 0.
+pub fn share_above_0(text: &str) -> Result<f64, String> {
+    share(text)
+        .and_then(|share| if share > 0.0 { Ok(share) } else { Err("write for instance 2% or 0.02, above 0 and under 100 %".to_owned()) })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::count;
+    use super::{count, percent, share, share_above_0};
+
+    #[test]
+    fn shares_are_read_and_told() {
+        for (text, value, told) in [
+            ("2%", 0.02, "2 %"),
+            (" 0.5 % ", 0.005, "0.5 %"),
+            ("0.02", 0.02, "2 %"),
+            // 0.07 * 100 is 7.000000000000001.
+            ("7%", 0.07, "7 %"),
+            ("0.07", 0.07, "7 %"),
+            ("20%", 0.2, "20 %"),
+            ("0.125%", 0.001_25, "0.12 %"),
+        ] {
+            assert_eq!((share(text), share_above_0(text), percent(value)), (Ok(value), Ok(value), told.to_owned()), "{text}");
+        }
+        assert_eq!((share("0%"), share("0"), percent(0.0)), (Ok(0.0), Ok(0.0), "0 %".to_owned()));
+        for bad in ["2", "1", "100%", "x%", "-1%", "-0.02", "101%", "nan%", "inf", "%", "", "2%%"] {
+            assert!(share(bad).is_err(), "{bad}");
+        }
+        for zero in ["0%", "0", "-0"] {
+            assert!(share_above_0(zero).is_err(), "{zero}");
+        }
+    }
 
     #[test]
     fn one_of_a_thing_is_no_plural() {

@@ -94,7 +94,7 @@ fn a_history_that_is_quiet_decides_what_two_runs_can_not() {
     compare(dir.path(), &a, &b, &["--history", "nowhere"]).expect(2).says(&["nowhere"]);
 }
 
-/// Beside three nights copies of one, sides of an A/B run, unfinished runs, another scenario, method, class and processor, six of each: any of them would
+/// Beside three nights copies of one, sides of an A/B run, unfinished runs, another scenario, method, class and chip, six of each: any of them would
 /// make a history of it.
 #[test]
 fn only_nights_are_a_history() {

@@ -21,6 +21,7 @@ use crate::{
     },
     report::{self, ReportError},
     results::schema::METRICS,
+    words::share,
 };
 
 /// Sets one run against another
@@ -34,13 +35,13 @@ pub struct Args {
     #[arg(long)]
     metric: Vec<String>,
     /// Difference that does not matter
-    #[arg(long, default_value = "2%", value_parser = percent)]
+    #[arg(long, default_value = "2%", value_parser = share)]
     tolerance: f64,
     /// Folder of earlier runs of the same cells, which tells what sessions differ by
     #[arg(long, value_name = "DIR", conflicts_with = "session_spread")]
     history: Option<PathBuf>,
     /// What sessions differ by (a standard deviation), instead of what is assumed
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = share)]
     session_spread: Option<f64>,
     /// Exit code 10 if something regressed; with `undecided` also 11 if something is undecided
     #[arg(long, value_enum)]
@@ -158,24 +159,9 @@ fn metrics(asked: &[String]) -> anyhow::Result<Vec<&'static str>> {
     asked.iter().map(known).collect()
 }
 
-/// `2%` as 0.02.
-fn percent(text: &str) -> Result<f64, String> {
-    let number = text.trim().strip_suffix('%').ok_or("write it in percent, as 2%")?;
-    let value: f64 = number.trim().parse().map_err(|_| "not a number before the %".to_owned())?;
-    (0.0..=100.0).contains(&value).then_some(value / 100.0).ok_or_else(|| "from 0% to 100%".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn percents() {
-        assert_eq!((percent("2%"), percent(" 0.5 %"), percent("0%")), (Ok(0.02), Ok(0.005), Ok(0.0)));
-        for bad in ["2", "x%", "-1%", "101%", "nan%", "%"] {
-            assert!(percent(bad).is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn an_unknown_metric_has_a_near_one() {

@@ -12,6 +12,7 @@ use super::{
 use crate::{
     gate::nightly::{self, Gate, InputError, Settings, USUAL, output},
     results::schema::{METRICS, Metric},
+    words::share_above_0,
 };
 
 /// Judges a run: against a baseline, the nights before it, and what its scenario requires
@@ -26,7 +27,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     history: Option<PathBuf>,
     /// Change that must not pass
-    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = share)]
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = share_above_0)]
     limit: f64,
     /// Metrics that are gated
     #[arg(long, value_name = "METRIC,...", value_delimiter = ',', default_values = USUAL, value_parser = metric)]
@@ -117,13 +118,6 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 
 fn failed(error: &InputError) -> anyhow::Error {
     Failed { code: Code::Usage, message: error.to_string() }.into()
-}
-
-/// `2%` or `0.02`.
-fn share(text: &str) -> Result<f64, String> {
-    let (number, factor) = text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |number| (number.trim_end(), 0.01));
-    let value = number.parse::<f64>().ok().map(|value| value * factor).filter(|value| *value > 0.0 && *value < 1.0);
-    value.ok_or_else(|| "write for instance 2%, above 0% and under 100%".to_owned())
 }
 
 fn metric(word: &str) -> Result<&'static Metric, String> {

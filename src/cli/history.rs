@@ -17,6 +17,7 @@ use crate::{
         folder::id_of,
         schema::{METRICS, Metric},
     },
+    words::share_above_0,
 };
 
 /// Shows how each cell developed over many runs, where it stepped, and what changed that night
@@ -41,7 +42,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     nights: Option<u32>,
     /// Change that matters
-    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = share_above_0)]
     tolerance: f64,
     /// Prints instead which folders can go when the last N runs of each scenario and device stay: a line `old FOLDER` for each, and `step
     /// FOLDER REASON` for the two beside every step, which are never old
@@ -125,11 +126,4 @@ fn retention(history: &History, keep: usize) -> String {
         line("old", place, "");
     }
     lines.concat()
-}
-
-/// `2%`, or the share 0.02.
-fn percent(text: &str) -> Result<f64, String> {
-    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
-    let share = number.trim().parse::<f64>().map(|number| number / scale).ok();
-    share.filter(|share| *share > 0.0 && *share < 1.0).ok_or_else(|| "a change as `2%` or 0.02, over 0 and under 100 %".to_owned())
 }

@@ -80,7 +80,7 @@ mod tests {
     }
 
     fn cell(values: &[(i64, f64)]) -> Cell {
-        let launches = values.iter().map(|(launch, value)| Launch { launch: *launch, block: *launch, value: *value }).collect();
+        let launches = values.iter().map(|(launch, value)| Launch { launch: *launch, value: *value }).collect();
         Cell { metrics: BTreeMap::from([("ttft_ms", launches)]), ..Cell::default() }
     }
 

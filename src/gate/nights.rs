@@ -15,7 +15,10 @@ mod baseline;
 use serde::{Deserialize, Serialize};
 
 use super::verdict::{Effect, Verdict};
-use crate::stats::{log_centre, mean, student};
+use crate::{
+    stats::{log_centre, mean, student},
+    words::percent,
+};
 pub use baseline::{ASSUMED, BASELINE};
 use baseline::{Baseline, Reference, reference};
 
@@ -152,11 +155,6 @@ pub fn judge(history: &[Night], tonight: Night, asked: f64, few: f64) -> Judgeme
         found.reasons.push(format!("only {nights} to compare with: that nights spread by {} is assumed", percent(few)));
     }
     found
-}
-
-fn percent(ratio: f64) -> String {
-    let digits = format!("{:.2}", ratio * 100.0);
-    format!("{} %", digits.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// First of the last nights that differs from the level as the change does: where the nights since then, taken together, differ most clearly.

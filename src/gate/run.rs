@@ -88,8 +88,6 @@ pub const STATE: [&str; 7] =
 pub struct Launch {
     /// Number of the launch within the cell.
     pub launch: i64,
-    /// Interleaved block in which it ran; that of its number where the table does not say.
-    pub block: i64,
     /// Value in the metric's unit.
     pub value: f64,
 }
@@ -136,8 +134,8 @@ pub fn load(folder: &Path) -> Result<Run, RunError> {
             run.problems.push(format!("cells.csv has {} on {} twice: the last row counts", key.cell, key.device));
         }
     }
-    let blocks = of_launches(folder, &mut run)?;
-    of_queries(folder, &mut run, &blocks)?;
+    of_launches(folder, &mut run)?;
+    of_queries(folder, &mut run)?;
     let counts: Vec<_> = counts.iter().map(|(metric, column)| (*metric, cells.int(column))).collect();
     complain(&mut run, &cells, &counts);
     for cell in run.cells.values_mut() {
@@ -183,18 +181,16 @@ fn unknown(run: &mut Run, file: &str, table: &Loaded) {
     }
 }
 
-type Blocks = BTreeMap<(Key, i64), i64>;
-
 fn counted() -> Expr {
     col("pass").eq(lit("measure")).and(col("status").eq(lit("ok")))
 }
 
 /// Metrics of whole launches. The first launch of a segment pays for staging and page cache: its load is none of `load_ms`.
-fn of_launches(folder: &Path, run: &mut Run) -> Result<Blocks, RunError> {
+fn of_launches(folder: &Path, run: &mut Run) -> Result<(), RunError> {
     let metrics: Vec<&'static str> = METRICS.iter().filter(|metric| !metric.per_query).map(|metric| metric.name).collect();
     let wanted: Vec<&str> = metrics.iter().copied().chain(STATE).collect();
-    let Some(mut table) = table(folder, run, &LAUNCHES, &wanted, counted())? else { return Ok(Blocks::new()) };
-    let (keys, launch, block, segment) = (keys(&table), table.int("launch"), table.int("block"), table.int("segment"));
+    let Some(mut table) = table(folder, run, &LAUNCHES, &wanted, counted())? else { return Ok(()) };
+    let (keys, launch, segment) = (keys(&table), table.int("launch"), table.int("segment"));
     let mut firsts: BTreeMap<(&Key, Option<i64>), i64> = BTreeMap::new();
     for (row, key) in keys.iter().enumerate() {
         let first = firsts.entry((key, segment[row])).or_insert(i64::MAX);
@@ -209,7 +205,7 @@ fn of_launches(folder: &Path, run: &mut Run) -> Result<Blocks, RunError> {
                 continue;
             }
             let Some(cell) = run.cells.get_mut(&keys[row]) else { continue };
-            cell.metrics.entry(name).or_default().push(Launch { launch, block: block[row].unwrap_or(launch), value });
+            cell.metrics.entry(name).or_default().push(Launch { launch, value });
         }
     }
     for name in STATE {
@@ -220,11 +216,11 @@ fn of_launches(folder: &Path, run: &mut Run) -> Result<Blocks, RunError> {
         }
     }
     run.problems.extend(table.complaint());
-    Ok(keys.into_iter().zip(launch).zip(block).filter_map(|((key, launch), block)| Some(((key, launch?), block?))).collect())
+    Ok(())
 }
 
 /// Metrics of queries: the median of a launch's warm ones.
-fn of_queries(folder: &Path, run: &mut Run, blocks: &Blocks) -> Result<(), RunError> {
+fn of_queries(folder: &Path, run: &mut Run) -> Result<(), RunError> {
     let metrics: Vec<&'static str> = METRICS.iter().filter(|metric| metric.per_query).map(|metric| metric.name).collect();
     let warm = counted().and(col("query_kind").eq(lit("warm_query")));
     let Some(mut table) = table(folder, run, &SAMPLES, &metrics, warm)? else { return Ok(()) };
@@ -237,8 +233,7 @@ fn of_queries(folder: &Path, run: &mut Run, blocks: &Blocks) -> Result<(), RunEr
         }
         for ((key, launch), values) in queries {
             let (Some(value), Some(cell)) = (stats::median(&values), run.cells.get_mut(key)) else { continue };
-            let block = blocks.get(&(key.clone(), launch)).copied().unwrap_or(launch);
-            cell.metrics.entry(name).or_default().push(Launch { launch, block, value });
+            cell.metrics.entry(name).or_default().push(Launch { launch, value });
         }
     }
     run.problems.extend(table.complaint());
@@ -246,7 +241,7 @@ fn of_queries(folder: &Path, run: &mut Run, blocks: &Blocks) -> Result<(), RunEr
 }
 
 fn table(folder: &Path, run: &mut Run, table: &'static Table, metrics: &[&str], filter: Expr) -> Result<Option<Loaded>, RunError> {
-    let wanted: Vec<&str> = ["device", "cell", "launch", "block", "segment"].into_iter().chain(metrics.iter().copied()).collect();
+    let wanted: Vec<&str> = ["device", "cell", "launch", "segment"].into_iter().chain(metrics.iter().copied()).collect();
     let found = read(folder, table, &wanted, Some(filter))?;
     if found.is_none() {
         run.problems.push(format!("{} is missing: its metrics can't be compared", table.file));

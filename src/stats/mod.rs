@@ -10,7 +10,6 @@
 //! temperature. So whoever calls gives one value a launch, the median of its warm queries.
 
 mod centre;
-mod detect;
 mod effect;
 mod interval;
 mod location;
@@ -29,7 +28,6 @@ mod tail;
 mod reference;
 
 pub use centre::{Centre, centre, hodges_lehmann, log_centre};
-pub use detect::{geometric_mean, mde, repetitions_for};
 pub use effect::{Effect, FEWEST_FOR_EFFECT, log_effect, paired_effect};
 pub use interval::{Interval, Method, interval, interval_at};
 pub use location::{mad, mean, median, quantile, relative_spread, standard_deviation};

@@ -12,6 +12,7 @@ use crate::{
     },
     report::comparison as shown,
     results::{read::visible, schema::FORMAT_VERSION},
+    words::percent,
 };
 
 /// In the order of a table.
@@ -82,10 +83,6 @@ fn method(comparison: &Comparison) -> Vec<String> {
         ));
     }
     found
-}
-
-fn percent(share: f64) -> String {
-    format!("{} %", (share * 1e4).round() / 100.0)
 }
 
 fn difference(difference: &unlike::Difference) -> shown::Difference {
@@ -222,6 +219,5 @@ mod tests {
     fn figures_have_four_digits() {
         let all: Vec<String> = [0.0, 0.012_345, 1.0, 99.996, 512.34, 12_345.6].into_iter().map(four_digits).collect();
         assert_eq!(all, ["0.000", "0.01235", "1.000", "100.00", "512.3", "12346"]);
-        assert_eq!((percent(0.02), percent(0.005)), ("2 %".to_owned(), "0.5 %".to_owned()));
     }
 }

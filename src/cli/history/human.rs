@@ -12,7 +12,7 @@ use crate::{
         verdict::Verdict,
     },
     results::{folder::id_of, tables::significant},
-    words::count,
+    words::{count, percent},
 };
 
 /// Characters of a sparkline.
@@ -40,7 +40,7 @@ pub fn text(history: &History, asked: f64) -> String {
 
 fn metric(part: &Part, runs: &[Run], asked: f64) -> Vec<String> {
     let better = if part.metric.higher_is_better { "higher" } else { "lower" };
-    let mut lines = vec![String::new(), format!("{} ({better} is better; {} matters)", part.metric.name, share(asked))];
+    let mut lines = vec![String::new(), format!("{} ({better} is better; {} matters)", part.metric.name, percent(asked))];
     let mut group = None;
     for trend in &part.trends {
         let key = &trend.series.key;
@@ -57,7 +57,7 @@ fn metric(part: &Part, runs: &[Run], asked: f64) -> Vec<String> {
         lines.extend(step_words(step, part, runs));
     }
     if part.steps.is_empty() {
-        lines.push(format!("  no step of {} or more was found", share(asked / 2.0)));
+        lines.push(format!("  no step of {} or more was found", percent(asked / 2.0)));
     }
     lines
 }

@@ -12,7 +12,7 @@ const B: [f64; 8] = [110.5, 109.0, 111.0, 110.0, 112.5, 108.0, 110.2, 109.8];
 const C: [f64; 8] = [100.1, 101.2, 99.3, 100.0, 99.9, 101.0, 98.8, 100.6];
 
 fn cell(class: &str, values: &[(&'static str, &[f64])]) -> Cell {
-    let launches = |values: &[f64]| (0..).zip(values).map(|(at, value)| Launch { launch: at, block: at, value: *value }).collect();
+    let launches = |values: &[f64]| (0..).zip(values).map(|(at, value)| Launch { launch: at, value: *value }).collect();
     Cell {
         fields: BTreeMap::from([("status", "ok".to_owned()), ("device_class", class.to_owned())]),
         metrics: values.iter().map(|(name, values)| (*name, launches(values))).collect(),

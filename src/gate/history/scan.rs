@@ -183,7 +183,7 @@ pub fn look(path: &Path) -> Result<Run, String> {
     })
 }
 
-/// Processor of a manifest's `device`, as [`Run::chip`] has it and the differences that bar a comparison (`gate::unlike`).
+/// The processor in a manifest's `device`, as [`Run::chip`] and the differences that bar a comparison (`gate::unlike`) have it.
 pub fn chip(device: &Value) -> String {
     let of_pc = || device["cpu"].as_str().map(visible);
     let model = || device["soc_model"].as_u64().filter(|model| *model > 0).map(|model| format!("soc_model {model}"));

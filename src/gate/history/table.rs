@@ -94,7 +94,7 @@ fn method_columns(metric: &str) -> &'static [&'static str] {
     }
 }
 
-/// How a metric was had, by what its cell's columns say: see `Had::method`.
+/// How a metric was had, where there are several ways, by what its cell's columns say. Empty = measured, or the only way.
 pub fn method<'a>(metric: &Metric, column: impl FnMut(&'static str) -> &'a str) -> String {
     let words: Vec<&str> = method_columns(metric.name).iter().copied().map(column).filter(|word| !word.is_empty()).collect();
     words.join(", ")

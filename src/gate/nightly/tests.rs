@@ -108,7 +108,7 @@ fn key() -> Key {
 #[test]
 fn only_a_measurement_that_excludes_a_regression_acquits() {
     let of = |status: &str, values: &[f64]| {
-        let launches = values.iter().zip(0..).map(|(value, launch)| Launch { launch, block: launch, value: *value }).collect();
+        let launches = values.iter().zip(0..).map(|(value, launch)| Launch { launch, value: *value }).collect();
         let cell = Cell { fields: [("status", status.to_owned())].into(), metrics: [("ttft_ms", launches)].into(), ..Cell::default() };
         let second = Run { id: "second".to_owned(), cells: [(key(), cell)].into(), ..Run::default() };
         let mut gate = regressed();

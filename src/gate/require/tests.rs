@@ -17,7 +17,7 @@ fn key() -> Key {
 
 fn cell(fields: &[(&'static str, &str)], metrics: &[(&'static str, &[f64])]) -> Cell {
     let own = [("status", "ok"), ("device_class", "phone"), ("check_unit", "confirmed")];
-    let values = |values: &[f64]| values.iter().zip(0..).map(|(value, launch)| Launch { launch, block: launch, value: *value }).collect();
+    let values = |values: &[f64]| values.iter().zip(0..).map(|(value, launch)| Launch { launch, value: *value }).collect();
     Cell {
         fields: own.iter().chain(fields).map(|(name, value)| (*name, (*value).to_owned())).collect(),
         metrics: metrics.iter().map(|(name, all)| (*name, values(all))).collect(),

@@ -105,5 +105,5 @@ pub fn counts(gate: &Gate) -> String {
 
 /// The first line.
 pub fn title(gate: &Gate) -> String {
-    format!("{} against {}, limit {} %", gate.run, gate.against, gate.limit * 100.0)
+    format!("{} against {}, limit {}", gate.run, gate.against, crate::words::percent(gate.limit))
 }
