@@ -35,7 +35,7 @@ fn of_the_moment(column: &str) -> bool {
     let base = column.split("_lo").next().unwrap_or(column);
     let of = |m: &str| base == m || ["_hi", "_mad", "_centre", "_n"].iter().any(|end| column == format!("{m}{end}"));
     // The stand-in's time stamps are fixed, so that even TTFT and rates are the same; what the kernel says is not.
-    ["run", "segment", "t_ms", "wall_ms"].contains(&column)
+    ["run", "segment", "t_ms", "wall_ms", "uptime_s"].contains(&column)
         || ["peak_mem_mb", "vm_hwm_mb", "cpu_s"].iter().any(|m| of(m))
         || MEMORY_FIGURES.iter().any(|m| column.starts_with(m))
 }
@@ -50,9 +50,9 @@ fn comparable(run: &Path) -> BTreeMap<&'static str, Vec<Row>> {
                 row.retain(|column, _| !of_the_moment(column));
                 if name == "cells.csv" {
                     // The first load of every segment is kept apart.
-                    row.retain(|column, _| !column.starts_with("load_ms"));
+                    row.retain(|column, _| !column.starts_with("load_"));
                 }
-                let momentary = |a: &str| a.starts_with("load_ms=") || MEMORY_FIGURES.iter().any(|m| a.starts_with(m));
+                let momentary = |a: &str| a.starts_with("load_") || MEMORY_FIGURES.iter().any(|m| a.starts_with(m));
                 row.entry("absent".to_owned())
                     .and_modify(|text| *text = text.split(';').filter(|a| !momentary(a)).collect::<Vec<_>>().join(";"));
             }
