@@ -194,13 +194,13 @@ pub fn compare(a: &Run, b: &Run, settings: &Settings) -> Result<Comparison, Comp
     let found = pairs::pair(a, b, partners);
     notes.extend(found.note.clone());
     let mut sessions = settings.sessions.clone();
-    if partners.is_none() {
-        let shared = [("A", a), ("B", b)].into_iter().filter_map(|(name, run)| Some(format!("{} in {name}", session::busy(run)?)));
-        let shared: Vec<String> = shared.collect();
-        sessions.busy = !shared.is_empty();
-        if sessions.busy {
-            notes.push(format!("the computer was busy with something else: {}", shared.join(", ")));
-        }
+    let busy = [("A", a), ("B", b)].into_iter().filter_map(|(name, run)| Some(format!("{} in {name}", session::busy(run)?)));
+    let busy: Vec<String> = busy.collect();
+    // Pairs need no assumption, which is what a busy computer forbids; but it need not treat both launches of a pair alike.
+    sessions.busy = partners.is_none() && !busy.is_empty();
+    if !busy.is_empty() {
+        let pairs = if partners.is_some() { "; it need not have hit both launches of a pair: measure again on a quiet one" } else { "" };
+        notes.push(format!("the computer was busy with something else: {}{pairs}", busy.join(", ")));
     }
     let settings = &Settings { sessions, ..settings.clone() };
     let differences = unlike::between(a, b, found.both.iter().map(|pair| (pair.key, pair.a, pair.b)));

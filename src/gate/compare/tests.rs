@@ -105,6 +105,18 @@ fn a_busy_computer_decides_nothing_by_assumption() {
     assert_eq!((compared.verdict, compared.interval, compared.within.is_some()), (Verdict::Undecided, None, true));
     assert_eq!((compared.decide[0].clone(), found.overall.len()), (Advice::Quiet, 0));
     assert_eq!(found.notes, ["the computer was busy with something else: load 12.5 of 2 CPUs in B"]);
+    let partner = |mut run: Run, id: &str, other: &str| {
+        run.manifest["run"] = json!(id);
+        run.manifest["ab"] =
+            json!({"partner": other, "cells": {key("p", "c").cell: key("p", "c").cell, key("p", "d").cell: key("p", "d").cell}});
+        run
+    };
+    let (a, b) = (partner(of("a", 1.0, "0.5 1 1 1/80 9"), "a", "b"), partner(of("b", 2.0, "12.5 1 1 1/80 9"), "b", "a"));
+    let sides = compare(&a, &b, &settings).expect("a comparison");
+    assert!(
+        sides.count(Verdict::Regressed) == 2 && sides.notes[0].contains("load 12.5 of 2 CPUs in B; it need not have hit both"),
+        "{sides:?}"
+    );
     settings.sessions.stated = Some(0.01);
     assert_eq!(with(&of("b", 2.0, "12.5 1 1 1/80 9"), &settings).count(Verdict::Regressed), 2, "who knows better says so");
 }
