@@ -59,6 +59,12 @@ pub fn flaky(nights: &[(usize, Figure)]) -> Option<String> {
     (fails > 0 && fails < recent.len()).then(|| format!("flaky: failed in {fails} of the last {} nights", recent.len()))
 }
 
+/// What is to be said of a cell that is skipped tonight and that no night ever tried: an engine that can't do the combination, or is not installed.
+pub fn never(nights: &[(usize, Figure)]) -> Option<String> {
+    let all = nights.iter().all(|(_, figure)| *figure == Figure::None(Gap::Skipped));
+    (all && !nights.is_empty()).then(|| "skipped, as in every night before".to_owned())
+}
+
 /// The recent nights that tell something of the cell itself: whether it worked.
 fn told(nights: &[(usize, Figure)]) -> Vec<(usize, bool)> {
     let known = |(run, figure): &(usize, Figure)| match figure {

@@ -22,6 +22,7 @@ use crate::{
     },
     results::{folder::id_of, read::TableError, schema::Metric},
     scenario::Plan,
+    words,
 };
 
 /// What a run is held against.
@@ -217,7 +218,7 @@ fn nights(folder: &Path, settings: &Settings, notes: &mut Vec<String>) -> Result
     if let (Some(first), Some(last), true) = (found.runs.first(), found.runs.last(), settings.history.is_some()) {
         let (first, last) = (first.started.strftime("%Y-%m-%d"), last.started.strftime("%Y-%m-%d"));
         let from = if settings.baseline.is_some() { format!(", from {against} on") } else { String::new() };
-        against = format!("{} nights from {first} to {last}{from}", found.runs.len());
+        against = format!("{} from {first} to {last}{from}", words::count(found.runs.len() as u64, "night"));
     } else if settings.history.is_some() && settings.baseline.is_none() {
         return Ok((with(found, tonight), "nothing: the history has no night of this scenario and device before this one".to_owned()));
     }

@@ -156,7 +156,13 @@ pub fn fates(line: &Line<'_>, run: &Run) -> (Vec<Row>, Vec<Dated>, BTreeMap<Key,
                 notes.extend(fate::flaky(&before).map(|note| (key.clone(), note)));
                 continue;
             }
-            Some((Figure::None(gap), _)) => Some(*gap),
+            Some((Figure::None(gap), _)) => {
+                if let Some(note) = fate::never(&before).filter(|_| *gap == Gap::Skipped) {
+                    notes.insert(key.clone(), note);
+                    continue;
+                }
+                Some(*gap)
+            }
             // A cell that the scenario has given up is missed by nobody after a night.
             None if before.last().map(|(run, _)| *run) != newest || !devices.contains(key.device.as_str()) => continue,
             None => None,

@@ -3,7 +3,7 @@
 use super::{
     Gate, Kind, Row, Verdict,
     confirm::again,
-    fate::{fate, flaky},
+    fate::{fate, flaky, never},
 };
 use crate::gate::{
     history::{Figure, Gap},
@@ -56,6 +56,13 @@ fn what_is_not_the_cells_own_is_no_regression() {
         let found = fate(&nights("oooo"), gap);
         assert_eq!((found.kind, found.verdict), (kind, Verdict::Undecided));
     }
+}
+
+/// Else a matrix with a combination that an engine can't do would be undecided for ever.
+#[test]
+fn a_cell_that_no_night_tried_is_not_missed() {
+    assert!(never(&nights("sss")).is_some());
+    assert_eq!((never(&nights("")), never(&nights("sos")), never(&nights("is")), never(&nights("sf"))), (None, None, None, None));
 }
 
 #[test]
