@@ -461,7 +461,7 @@ impl Device for Adb {
     }
 
     fn cabled(&self) -> bool {
-        // HOST:PORT, or what wireless debugging registers (adb-SERIAL-XXXXXX._adb-tls-connect._tcp).
+        // HOST:PORT, or what wireless debugging registers (adb-<serial>-<six characters>._adb-tls-connect._tcp).
         let serial = self.remote.serial();
         !serial.contains(':') && !serial.contains("._adb")
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Difference, FAR_C, Weight};
-use crate::{gate::run::Cell, stats};
+use crate::{analysis::power, gate::run::Cell, stats};
 
 /// A column of `cells.csv` whose value is compared as it stands.
 struct Column {
@@ -26,18 +26,7 @@ const fn way(name: &'static str, words: &'static str, metrics: &'static [&'stati
 }
 
 const MEMORY: &[&str] = &["peak_mem_mb", "mem_load_mb", "mem_prefill_mb", "mem_end_mb", "mem_growth_mb_per_h"];
-const POWER: &[&str] = &[
-    "power_avg_w",
-    "power_peak_w",
-    "prefill_power_w",
-    "decode_power_w",
-    "energy_gross_j",
-    "energy_net_j",
-    "energy_j_per_prompt_tok",
-    "energy_j_per_tok",
-    "tokens_per_battery_pct",
-    "battery_hours",
-];
+const POWER: &[&str] = &power::METRICS;
 const NET: &[&str] = &["energy_net_j", "energy_j_per_prompt_tok", "energy_j_per_tok"];
 
 const COLUMNS: &[Column] = &[
