@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use super::{
     Format, adb,
-    console::printable,
     exit::{Code, Failed},
 };
 use crate::{
     gate::nightly::{self, Gate, InputError, Settings, USUAL, output},
     results::schema::{METRICS, Metric},
+    safe::printable_lines,
     words::share_above_0,
 };
 
@@ -90,7 +90,7 @@ fn files(args: &Args, gate: &Gate) -> anyhow::Result<()> {
 
 fn show(args: &Args, gate: &Gate) -> anyhow::Result<()> {
     if args.annotations || std::env::var_os("GITHUB_ACTIONS").is_some_and(|v| v == "true") {
-        super::note(&lines(&output::annotations(gate)));
+        super::note(&printable_lines(&output::annotations(gate)));
     }
     match args.format {
         Format::Json => super::print(&format!("{}\n", serde_json::to_string_pretty(gate)?)),
@@ -105,11 +105,6 @@ fn code(gate: &Gate) -> Code {
         (false, true) => Code::Undecided,
         (false, false) => Code::Done,
     }
-}
-
-/// A text of several lines, none of which steers the terminal.
-fn lines(text: &str) -> String {
-    text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
