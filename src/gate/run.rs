@@ -262,6 +262,18 @@ fn keys(table: &Loaded) -> Vec<Key> {
 mod tests {
     use super::*;
 
+    /// A folder whose name is a pattern is that folder, and none that the pattern describes.
+    #[test]
+    fn names_of_folders_are_no_patterns() {
+        let dir = tempfile::tempdir().expect("a folder");
+        for (name, cell) in [("[b]", "mine"), ("b", "another")] {
+            fs::create_dir(dir.path().join(name)).expect("made");
+            fs::write(dir.path().join(name).join(CELLS.file), format!("device,cell\nd,{cell}\n")).expect("written");
+        }
+        let run = load(&dir.path().join("[b]")).expect("a run");
+        assert_eq!(run.cells.keys().map(|key| key.cell.as_str()).collect::<Vec<_>>(), ["mine"]);
+    }
+
     /// The launches of the committed example give what its `cells.csv` says: the medians there are made by another path (`results::summary`).
     #[test]
     fn medians_over_launches_are_those_of_cells_csv() {

@@ -47,7 +47,8 @@ pub fn read(dir: &Path, table: &'static Table, wanted: &[&str], filter: Option<E
     }
     let fail = |error: polars::prelude::PolarsError| TableError { path: path.clone(), message: error.to_string() };
     let source = PlRefPath::try_from_path(&path).map_err(fail)?;
-    let mut lazy = LazyCsvReader::new(source).with_has_header(true).with_infer_schema_length(Some(0)).finish().map_err(fail)?;
+    let mut lazy =
+        LazyCsvReader::new(source).with_glob(false).with_has_header(true).with_infer_schema_length(Some(0)).finish().map_err(fail)?;
     let schema = lazy.collect_schema().map_err(fail)?;
     let unknown = schema.iter_names().map(|name| visible(name)).filter(|name| !is_known(table, name)).collect();
     let cut = cut(&path).map_err(|e| TableError { path: path.clone(), message: e.to_string() })?;
