@@ -318,23 +318,22 @@ fn finish<D: Device>(args: &Args, job: &Job<D>, console: &Console, result: Resul
         return Err(Failed { code, message }.into());
     }
     // Of an A/B run what is tried has to meet them.
-    if !job.folders().last().is_none_or(|folder| required(folder, console)) {
-        return Ok(Code::Regressed);
-    }
-    Ok(if outcome.failed + outcome.unverified + outcome.soaks_failed > 0 { Code::Failed } else { Code::Done })
+    let required = job.folders().last().map_or(Code::Done, |folder| required(folder, console));
+    let failed = outcome.failed + outcome.unverified + outcome.soaks_failed > 0;
+    Ok(if failed && required != Code::Regressed { Code::Failed } else { required })
 }
 
-/// Says how the run meets what the scenario requires; `false` when it does not.
-fn required(folder: &Folder, console: &Console) -> bool {
+/// Says how the run meets what the scenario requires; undecided when nobody can tell.
+fn required(folder: &Folder, console: &Console) -> Code {
     let judged = load(&folder.path).map_err(InputError::from).and_then(|run| requirements(&folder.path, &run));
     match judged {
         Ok(judged) => {
             judged.iter().filter(|one| one.met != Met::Passed).for_each(|one| console.line(&nightly::output::requirement(one)));
-            overall(&judged) != Met::Violated
+            if overall(&judged) == Met::Violated { Code::Regressed } else { Code::Done }
         }
         Err(e) => {
             console.line(&format!("warning: what the scenario requires could not be judged: {e}"));
-            true
+            Code::Undecided
         }
     }
 }

@@ -43,7 +43,7 @@ impl<D: Device> Job<D> {
             let own = registry::commands(&plan.commands);
             let backends = registry::with(&own);
             let installed = install(cache, plan, &backends, device.facts(), args)?;
-            for words in origin.map(|then| other_runtimes(then, &backends, &installed, device.facts())).unwrap_or_default() {
+            for words in origin.map(|then| other_runtimes(then, plan, &backends, &installed, device.facts())).unwrap_or_default() {
                 note(&printable(&format!("warning: {}: {words}: this is measured now", plan.name)));
             }
             anyhow::Ok(installed)
@@ -100,15 +100,21 @@ impl<D: Device> Job<D> {
     }
 }
 
-/// What an earlier run was made with and is not here any more.
-fn other_runtimes(then: &Manifest, backends: &[&dyn Backend], installed: &Installed, device: &DeviceFacts) -> Vec<String> {
+/// What the cells of an earlier run were made with and is not here any more. Of other backends nothing is installed, so nothing is known.
+fn other_runtimes(then: &Manifest, plan: &Plan, backends: &[&dyn Backend], installed: &Installed, device: &DeviceFacts) -> Vec<String> {
     let words = |availability: &Availability| match availability {
         Availability::Ready { version } => version.clone(),
         Availability::Missing { what, .. } => format!("nothing, {what} is missing"),
         Availability::Refused { reason } => reason.clone(),
     };
     let now = |id: &str| Some(backends.iter().find(|b| b.id() == id)?.probe(device, installed));
-    let changed = then.runtimes.iter().filter_map(|(id, then)| Some((id, then, now(id)?))).filter(|(_, then, now)| *then != now);
+    let measured = |id: &str| plan.cells.iter().any(|planned| planned.cell.backend == id);
+    let changed = then
+        .runtimes
+        .iter()
+        .filter(|(id, _)| measured(id))
+        .filter_map(|(id, then)| Some((id, then, now(id)?)))
+        .filter(|(_, then, now)| *then != now);
     changed.map(|(id, then, now)| format!("its run had {id} {}, here is {}", words(then), words(&now))).collect()
 }
 
