@@ -187,12 +187,14 @@ fn finish(method: String, watts: Watts, window: Window, unit: Option<String>) ->
     let (from, to) = (window.from_s, window.to_s);
     let window_s = to - from;
     let period_s = watts.period_s().unwrap_or(0.0);
-    // What is too short is said as such, even where the gauge did not change once in it.
     let needed_s = window.floor_s.max(window.updates * period_s);
-    if window_s < needed_s {
-        return Err(Refusal::Short { window_s, needed_s, floor_s: window.floor_s, period_s });
-    }
-    let energy = watts.energy((from, to))?;
+    let energy = match watts.energy((from, to)) {
+        // Readings that end within the window also tell little of their period: a longer window would not help.
+        Err(e @ Refusal::Uncovered { .. }) => return Err(e),
+        // What is too short is said as such, even where the gauge did not change once in it.
+        _ if window_s < needed_s => return Err(Refusal::Short { window_s, needed_s, floor_s: window.floor_s, period_s }),
+        energy => energy?,
+    };
     Ok(Measured { method, energy, watts, unit, current: None, percent_j: None })
 }
 

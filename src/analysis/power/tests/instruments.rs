@@ -38,6 +38,15 @@ fn rails_of_a_board() {
 }
 
 #[test]
+fn a_rail_that_vanishes_is_no_short_window() {
+    // A value every 2 s for 8 s of 23 s: 20 periods would be 40 s, but no longer window mends a rail that is gone.
+    let mut telemetry = Telemetry::default();
+    rail(&mut telemetry, "ina231/system", 8, &|t| 1.0 + (t / 2.0).floor());
+    let e = by(Method::Auto, &[], &telemetry, 0.0, 23.0).unwrap_err();
+    assert_eq!(e.to_string(), "readings cover 8.0 s of a window of 23.0 s");
+}
+
+#[test]
 fn the_kernels_copy_of_a_battery_is_no_rail() {
     let mut telemetry = one_battery(&ABI, 160.0, &sine);
     rail(&mut telemetry, "battery/power1", 160, &|t| 4.0 * sine(t));
