@@ -69,7 +69,7 @@ fn throughput_is_counted_and_not_believed() {
     assert_eq!(reading.measurements.len(), 1);
     assert_eq!(reading.measurements[0].label, "thread 0 - dsp_fixed8_tf");
     // 15803 in 9.989524 s.
-    assert!((metric(&reading, 0, "throughput_inf_s").unwrap() - 1581.957_256).abs() < 1e-5);
+    assert!((metric(&reading, 0, "throughput_inf_s").unwrap() - 1_581.957_256).abs() < 1e-5);
     assert_eq!(metric(&reading, 0, "load_ms"), Some(657.077));
     assert!(reading.warnings.is_empty(), "{:?}", reading.warnings);
     // Its own line does not agree with itself: 1077 in 9.998828 s are 107.71, not 120.149.
@@ -92,8 +92,8 @@ fn every_runtime_of_snpe_bench_is_a_measurement_with_its_layers() {
     assert_eq!((metric(&reading, 6, "load_ms"), &reading.measurements[4].reported["runtime"]), (Some(242.51), &"CPU|DSP".into()));
     assert_eq!(reading.layers.len(), 7 * 203);
     // Sums by a spreadsheet's rules (Python's csv module).
-    let of = |graph: &str| sum(reading.layers.iter().filter(|l| l.graph == graph));
-    assert_eq!(["GPU", "CPU", "DSP", "DSP_ub_tf8"].map(of), [81913.0, 559_262.0, 89482.0, 89096.0]);
+    let of = |graph: &str| sum(reading.layers.iter().filter(|l| l.graph == graph)) as u64;
+    assert_eq!(["GPU", "CPU", "DSP", "DSP_ub_tf8"].map(of), [81913, 559_262, 89482, 89096]);
     let conv = reading.layers.iter().find(|l| l.graph == "DSP" && l.index == 1).unwrap();
     assert_eq!((conv.name.as_str(), conv.op_type.as_deref(), conv.unit.as_deref()), ("Conv_0", Some("convolutional"), Some("npu")));
     assert_eq!((conv.value, conv.count), (Some(4095.0), Some(2)));
