@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use bench_backend_api::{Layer, ReadMeasurement, Reading, text::plausible_ms};
+use bench_backend_api::{Layer, ReadMeasurement, Reading, ValueMeans, text::plausible_ms};
 use bench_backend_qnn::ops::{add_latencies, report};
 use serde_json::Value;
 
@@ -102,6 +102,8 @@ pub fn reading(text: &str, generative: bool) -> Result<Reading, String> {
                     value_unit: "us".to_owned(),
                     count: None,
                     method: "ort-trace".to_owned(),
+                    value_means: Some(ValueMeans::WallTime),
+                    ..Layer::default()
                 };
                 nodes.push((layer, us, 1));
             }

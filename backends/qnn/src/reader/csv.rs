@@ -7,7 +7,10 @@
 use bench_backend_api::{ReadMeasurement, Reading, npu::merged, text::number};
 
 use super::npu;
-use super::ops::{Op, add_latencies, layers, phase_of, report, time, with_unit};
+use super::ops::{Op, add_latencies, is_total, layers, phase_of, report, time, with_total, with_unit};
+
+/// `Layer::method` of these profiles.
+const METHOD: &str = "qnn-detailed";
 
 /// One row.
 #[derive(Debug, Clone, PartialEq)]
@@ -192,7 +195,9 @@ pub fn reading(files: &[(&str, &str)]) -> Reading {
                 reading.measurements.push(measurement);
             }
             let lists: Vec<&[Op]> = executions.iter().map(|execution| execution.ops.as_slice()).collect();
-            let mut rows = layers(&lists, &graph, unit, "qnn-detailed");
+            let mut rows = layers(&lists, &graph, unit, METHOD);
+            let total = |execution: &Execution| execution.find(|row| is_total(&row.identifier, METHOD))?.time;
+            with_total(&mut rows, executions.iter().map(total));
             // A single file's graph has no name, but the file may be called after its phase.
             rows.iter_mut().filter(|layer| layer.phase.is_empty()).for_each(|layer| phase_of(name).clone_into(&mut layer.phase));
             reading.layers.extend(rows);
