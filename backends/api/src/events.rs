@@ -6,7 +6,7 @@ use bench_runner_protocol::{ErrorKind, Event, Finish, MAX_WARNINGS, Unit, parse_
 
 use crate::{
     captured::Captured,
-    measurement::{Failure, FailureKind, Layer, ParseError, Parsed, Query, Token},
+    measurement::{Failure, FailureKind, Layer, ParseError, Parsed, Query, Token, ValueMeans},
 };
 
 /// Message of a run that left no event at all.
@@ -176,6 +176,8 @@ fn take(
                 value_unit: if cycles.is_some() { "cycles" } else { "us" }.to_owned(),
                 count,
                 method: method.unwrap_or_else(|| "runner".to_owned()),
+                value_means: cycles.is_none().then_some(ValueMeans::WallTime),
+                ..Layer::default()
             });
             *index += 1;
         }

@@ -8,7 +8,7 @@ mod runner;
 mod stats;
 
 use bench_backend_api::{
-    Layer, Reader, Reading, SourceFile, Unreadable,
+    Layer, Reader, Reading, SourceFile, Unreadable, ValueMeans,
     knowledge::{Mark, exit_status, settle},
     text,
 };
@@ -91,16 +91,15 @@ fn operation(graph: &str, name: &str, us: Option<f64>, method: &str) -> Option<L
     let native = name.strip_prefix("native_call_");
     Some(Layer {
         graph: graph.to_owned(),
-        phase: String::new(),
-        index: 0,
         name: name.to_owned(),
         op_type: native.map(str::to_owned),
         // Where a delegate computes is the delegate's affair.
         unit: native.map(|_| "cpu".to_owned()),
         value: us,
         value_unit: "us".to_owned(),
-        count: None,
         method: method.to_owned(),
+        value_means: Some(ValueMeans::WallTime),
+        ..Layer::default()
     })
 }
 

@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use bench_backend_api::{Layer, ReadMeasurement, Reading, text::plausible_ms};
+use bench_backend_api::{Layer, ReadMeasurement, Reading, ValueMeans, text::plausible_ms};
 use bench_backend_qnn::ops::phase_of;
 
 use super::{
@@ -152,14 +152,12 @@ fn inside(name: &str, instruction: i32, value: f64) -> Option<Layer> {
     let bare = name.trim().trim_end_matches("(cycles)").trim_end();
     Some(Layer {
         graph: format!("delegate of #{instruction}"),
-        phase: String::new(),
-        index: 0,
         name: bare.to_owned(),
-        op_type: None,
         unit: cycles.then(|| "npu".to_owned()),
         value: Some(if cycles { value } else { value / 1e3 }),
         value_unit: if cycles { "cycles" } else { "us" }.to_owned(),
-        count: None,
         method: METHOD.to_owned(),
+        value_means: Some(if cycles { ValueMeans::ThreadCycles } else { ValueMeans::WallTime }),
+        ..Layer::default()
     })
 }

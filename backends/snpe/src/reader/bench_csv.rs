@@ -2,7 +2,7 @@
 //! runtime that was tried, and whose rows are figures of the whole and `layer_000 (Name:X Type:Y)`.
 
 use bench_backend_api::{
-    Layer, ReadMeasurement, Reading,
+    Layer, ReadMeasurement, Reading, ValueMeans,
     text::{number, plausible_ms},
 };
 
@@ -108,7 +108,6 @@ fn layer_of(text: &str) -> Option<(u32, &str, Option<&str>)> {
 fn layer(group: &Group, index: u32, name: &str, kind: Option<&str>, us: f64, runtime: &str) -> Layer {
     Layer {
         graph: group.name.clone(),
-        phase: String::new(),
         index,
         name: name.to_owned(),
         op_type: kind.map(str::to_owned),
@@ -117,5 +116,7 @@ fn layer(group: &Group, index: u32, name: &str, kind: Option<&str>, us: f64, run
         value_unit: "us".to_owned(),
         count: group.runs,
         method: "snpe-bench".to_owned(),
+        value_means: Some(ValueMeans::WallTime),
+        ..Layer::default()
     }
 }

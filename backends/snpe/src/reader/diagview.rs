@@ -4,7 +4,7 @@
 //! GPU are in us, those on the DSP in cycles, which are summed over its threads and are no time.
 
 use bench_backend_api::{
-    Layer, ReadMeasurement, Reading,
+    Layer, ReadMeasurement, Reading, ValueMeans,
     text::{number, plausible_ms, to_ms},
 };
 
@@ -37,7 +37,7 @@ pub(super) fn reading(content: &str) -> Option<Reading> {
     }
     let mut reading = Reading::default();
     let mut measurement = ReadMeasurement::new("inference");
-    let (mut layers, mut inside) = (None, "");
+    let (mut layers, mut inside, mut subnets) = (None, "", Vec::new());
     for (at, line) in content.lines().enumerate() {
         let text = line.trim();
         match text {
@@ -62,6 +62,10 @@ pub(super) fn reading(content: &str) -> Option<Reading> {
             reading.layers.push(layer);
         } else if let Some((key, value)) = text.rsplit_once(':').map(|(key, value)| (key.trim(), value.trim())) {
             let subnet = inside == "subnets" && key.starts_with("Subnet");
+            if subnet {
+                let mut words = value.split_whitespace();
+                subnets.push((words.next().and_then(number), words.next().unwrap_or("").to_owned()));
+            }
             if subnet || TIMES.contains(&key) {
                 figure(&mut measurement, key, value, at + 1, &mut reading.warnings);
             } else if key == "Num times yield occurred" {
@@ -74,6 +78,10 @@ pub(super) fn reading(content: &str) -> Option<Reading> {
     }
     if !measurement.metrics.contains_key("latency_ms") {
         reading.warnings.push("the log holds no time of an inference".to_owned());
+    }
+    // Which layers belong to which of several subnets is not told.
+    if let [(Some(total), unit)] = subnets.as_slice() {
+        reading.layers.iter_mut().filter(|layer| layer.value_unit == *unit).for_each(|layer| layer.graph_total = Some(*total));
     }
     reading.measurements.push(measurement);
     Some(reading)
@@ -117,16 +125,14 @@ fn layer(text: &str) -> Option<Layer> {
     };
     let name = name.strip_suffix("(cycles)").unwrap_or(name).trim_end();
     Some(Layer {
-        graph: String::new(),
-        phase: String::new(),
         index,
         name: if name.is_empty() { format!("layer {index}") } else { name.to_owned() },
-        op_type: None,
         unit: unit(runtime).map(str::to_owned),
         value: value.filter(|value| *value >= 0.0),
         value_unit: value_unit.to_owned(),
-        // The log's average is over executions that it does not count.
-        count: None,
+        // No `count`: the log's average is over executions that it does not number.
         method: "snpe-diagview".to_owned(),
+        value_means: Some(if value_unit == "cycles" { ValueMeans::ThreadCycles } else { ValueMeans::WallTime }),
+        ..Layer::default()
     })
 }

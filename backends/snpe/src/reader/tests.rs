@@ -33,6 +33,7 @@ fn layers_of_the_dsp_are_cycles_with_their_names() {
     // The subnet's own total, which the tool prints above them.
     assert!((sum(&reading.layers) - 13541.0).abs() < 0.5, "2142 + 1252 + 510 + 1447 + 2152 + 6038");
     assert_eq!(reading.measurements[0].reported["Subnet 0 (DSP) (cycles)"], 13545);
+    assert!(reading.layers.iter().all(|layer| layer.graph_total == Some(13545.0)));
     let softmax = &reading.layers[6];
     assert_eq!((softmax.name.as_str(), softmax.unit.as_deref()), ("sequential_1/dense_2_1/Softmax:OpId_42", Some("npu")));
     assert_eq!((softmax.value, softmax.value_unit.as_str(), softmax.method.as_str()), (Some(2152.0), "cycles", "snpe-diagview"));
