@@ -102,7 +102,15 @@ fn three_engines_give_the_same_tokens_and_the_evidence_for_their_unit() {
 
     // Operations from the profile pass, of both graphs, whose times feed nothing else.
     let layers = table(&run_dir, "layers.csv");
-    for (backend, class, unit) in [("ort-qnn", "emulator", "npu"), ("mnn", "pc", "cpu")] {
+    // Genie's are those of its binaries under ONNX Runtime's provider (rule R12): the same operations in the same order.
+    let names = |backend: &str, phase: &str| -> Vec<&str> {
+        layers.iter().filter(|l| l["backend"] == backend && l["phase"] == phase).map(|l| l["name"].as_str()).collect()
+    };
+    for phase in ["prefill", "decode"] {
+        assert_eq!(names("genie", phase), names("ort-qnn", phase));
+    }
+    assert!(layers.iter().filter(|l| l["backend"] == "genie").all(|l| l["method"] == "same binary, qnn-detailed"));
+    for (backend, class, unit) in [("ort-qnn", "emulator", "npu"), ("genie", "emulator", "npu"), ("mnn", "pc", "cpu")] {
         for phase in ["prefill", "decode"] {
             let of: Vec<&Row> = layers.iter().filter(|l| l["backend"] == backend && l["phase"] == phase).collect();
             assert!(of.iter().all(|l| l["device_class"] == class && l["unit"] == unit), "{backend}");
