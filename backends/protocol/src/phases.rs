@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::{Event, EventWriter, Reported};
+use crate::{Event, EventWriter, Reported, monotonic_ns};
 
 /// A part of a load or of a query. What a runner can't tell apart is one part under the name that fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,13 +33,11 @@ pub enum Phase {
     Detokenise,
     /// What is done with the result.
     Postprocess,
-    /// A whole query, of which the runtime shows no part.
-    Query,
 }
 
 impl Phase {
     /// All of them, in the order of the declaration.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 13] = [
         Self::Library,
         Self::Read,
         Self::Prepare,
@@ -53,7 +51,6 @@ impl Phase {
         Self::Sample,
         Self::Detokenise,
         Self::Postprocess,
-        Self::Query,
     ];
 
     /// The word in events.
@@ -72,14 +69,27 @@ impl Phase {
             Self::Sample => "sample",
             Self::Detokenise => "detokenise",
             Self::Postprocess => "postprocess",
-            Self::Query => "query",
         }
     }
 }
 
-/// The two events of a part of the load.
-pub fn load_phase(phase: Phase, begin_ns: u64, end_ns: u64) -> [Event; 2] {
-    span(phase, None, None, (begin_ns, end_ns))
+/// The parts of a load: each is the time since the one before.
+#[derive(Debug)]
+pub struct LoadLaps {
+    last_ns: u64,
+}
+
+impl LoadLaps {
+    /// Loading began at `t_ns`.
+    pub fn new(t_ns: u64) -> Self {
+        Self { last_ns: t_ns }
+    }
+
+    /// The time since the last part, up to now, is this one.
+    pub fn over(&mut self, phase: Phase) -> [Event; 2] {
+        let begin = std::mem::replace(&mut self.last_ns, monotonic_ns());
+        span(phase, None, None, (begin, self.last_ns))
+    }
 }
 
 fn span(phase: Phase, query: Option<u32>, i: Option<u32>, (begin, end): (u64, u64)) -> [Event; 2] {
@@ -132,7 +142,7 @@ impl Laps {
     /// Leaves the single stretches to the writer, for its next write.
     pub fn defer<W: Write>(&self, events: &mut EventWriter<W>) {
         for &(phase, token, begin, end) in self.spans.iter().flatten() {
-            span(phase, Some(self.query), Some(token), (begin, end)).into_iter().for_each(|event| events.defer(event));
+            events.defer_all(span(phase, Some(self.query), Some(token), (begin, end)));
         }
     }
 }
@@ -175,7 +185,7 @@ mod tests {
     #[test]
     fn sums_alone_keep_no_stretch() {
         let mut laps = Laps::new(0, 5, None);
-        laps.until(Phase::Query, 4);
+        laps.until(Phase::Execute, 4);
         assert!(laps.sums().is_empty() && laps.spans.is_none(), "a clock that went backwards gives no time");
     }
 
