@@ -2,6 +2,7 @@
 
 mod compose;
 mod leak;
+pub mod phases;
 pub mod power;
 mod prefix;
 pub mod roof;

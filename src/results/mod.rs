@@ -6,6 +6,7 @@ pub mod journal;
 pub mod launches;
 pub mod manifest;
 pub mod npu;
+mod phases;
 pub mod pinned;
 pub mod portable;
 pub mod power;
