@@ -7,6 +7,7 @@ pub mod launches;
 mod layers;
 pub mod manifest;
 pub mod npu;
+mod phases;
 pub mod pinned;
 pub mod portable;
 pub mod power;

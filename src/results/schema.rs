@@ -3,11 +3,13 @@
 mod launches;
 mod layers;
 mod metrics;
+mod phases;
 mod soak;
 
 pub use launches::LAUNCHES;
 pub use layers::LAYERS;
 pub use metrics::{METRIC_ENDS, METRICS, Metric};
+pub use phases::PHASES;
 pub use soak::{SOAK, SOAK_EVENTS, TELEMETRY_WINDOWS};
 
 /// Version of the run folder's formats, in every file from the first day.
@@ -412,4 +414,4 @@ pub const CELLS: Table = Table {
 };
 
 /// All tables, in the order of the spec.
-pub const TABLES: &[Table] = &[CELLS, SAMPLES, LAUNCHES, TOKENS, LAYERS, TELEMETRY, SOAK, SOAK_EVENTS, TELEMETRY_WINDOWS];
+pub const TABLES: &[Table] = &[CELLS, SAMPLES, LAUNCHES, TOKENS, LAYERS, PHASES, TELEMETRY, SOAK, SOAK_EVENTS, TELEMETRY_WINDOWS];

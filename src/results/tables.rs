@@ -18,6 +18,7 @@ use super::{
     launches::{self, Record, Recorded},
     manifest::Manifest,
     npu::Npu,
+    phases,
     portable::Portable,
     power::RunPower,
     prefix, roof,
@@ -218,6 +219,11 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     for table in [samples, launch_table, tokens, layers, telemetry, soak_table, happened, windows] {
         table.finish()?;
     }
+    let mut parts = Writer::new(run, &schema::PHASES)?;
+    for row in phases::rows(plan, manifest, &recorded) {
+        parts.row(&row)?;
+    }
+    parts.finish()?;
     let mut cells = Writer::new(run, &schema::CELLS)?;
     let mut statuses = Vec::new();
     let ranks = soak::ranks(plan, manifest, &recorded);

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{cell::words, npu::NpuProfile, reader::ReadMeasurement};
+use crate::{cell::words, npu::NpuProfile, parts::PhasePart, phases::PhaseSpan, reader::ReadMeasurement};
 
 words! {
     /// Who is to blame for a failure. Only runtime, model and verify failures say something about the cell.
@@ -203,6 +203,12 @@ pub struct Parsed {
     pub unit_reported: Option<String>,
     /// Queries in order.
     pub queries: Vec<Query>,
+    /// Parts of the load and of queries, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseSpan>,
+    /// Parts of phases, from the runtime's own profile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PhasePart>,
     /// Times of whole graphs, where the tool has no token loop.
     #[serde(default)]
     pub graphs: Vec<GraphTime>,

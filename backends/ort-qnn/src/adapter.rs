@@ -192,6 +192,7 @@ pub fn profiles(captured: &Captured, parsed: &mut Parsed) {
         match OrtQnnReader.read(&[SourceFile { name: file.to_owned(), bytes: bytes.clone() }]) {
             Ok(reading) => {
                 let npu = reading.npu.map(|npu| NpuProfile { source: "qnn-ep-profile".to_owned(), ..npu });
+                parsed.parts.extend(npu.iter().flat_map(|npu| npu.parts(phase)));
                 parsed.npu = merged(parsed.npu.take(), npu.as_ref());
                 parsed.layers.extend(reading.layers.into_iter().map(|mut layer| {
                     phase.clone_into(&mut layer.phase);
