@@ -16,6 +16,7 @@ mod measurement;
 pub mod npu;
 mod reader;
 pub mod text;
+pub mod timeline;
 pub mod tool;
 
 pub use backend::{
