@@ -2,7 +2,10 @@
 //!
 //! Names come from devices and files: they go through [`crate::safe`] and `serde_json`.
 
-use std::io::{self, Write};
+use std::{
+    collections::BTreeSet,
+    io::{self, Write},
+};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -42,6 +45,7 @@ pub struct Count {
 pub struct Writer<W> {
     out: W,
     first: bool,
+    named: BTreeSet<Track>,
     /// So far.
     pub count: Count,
     /// The earliest moment, ns.
@@ -71,7 +75,7 @@ impl<W: Write> Writer<W> {
     /// Begins the file.
     pub fn begin(mut out: W) -> io::Result<Self> {
         out.write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
-        Ok(Self { out, first: true, count: Count::default(), earliest: None })
+        Ok(Self { out, first: true, named: BTreeSet::new(), count: Count::default(), earliest: None })
     }
 
     /// Names a process; processes are shown in the order of `pid`.
@@ -80,8 +84,11 @@ impl<W: Write> Writer<W> {
         self.meta("process_sort_index", pid, None, "sort_index", pid.into())
     }
 
-    /// Names a thread; threads are shown in the order of `tid`.
+    /// Names a thread, once; threads are shown in the order of `tid`.
     pub fn thread(&mut self, track: Track, name: &str) -> io::Result<()> {
+        if !self.named.insert(track) {
+            return Ok(());
+        }
         self.meta("thread_name", track.pid, Some(track.tid), "name", name.into())?;
         self.meta("thread_sort_index", track.pid, Some(track.tid), "sort_index", track.tid.into())
     }
