@@ -5,7 +5,8 @@ use std::{
     io::{self, Write},
 };
 
-use super::{launch::mark, writer::Writer};
+use super::{launch::mark, spans::ns, writer::Writer};
+use crate::analysis::power::{Asked, Method, Supply, Telemetry, standing};
 
 /// Names that are followed for changes, whatever the device makes up.
 const MOST_NAMES: usize = 4096;
@@ -25,10 +26,11 @@ pub struct Row<'a> {
     pub unit: &'a str,
 }
 
-/// The rows of one launch; only the last value of those that tell of throttling is kept.
+/// The rows of one launch. Kept are the last value of those that tell of throttling, and the readings of batteries and rails.
 #[derive(Debug, Default)]
 pub struct Counters {
     last: BTreeMap<String, f64>,
+    power: Telemetry,
 }
 
 impl Counters {
@@ -38,10 +40,24 @@ impl Counters {
             return Ok(());
         }
         writer.counter(pid, &format!("{} {}", row.source, row.name), row.unit, row.at, row.value)?;
+        self.power.push(row.at.max(0).unsigned_abs(), row.source, row.name, row.value);
         match self.change(row) {
             Some(words) => mark(writer, pid, &words, row.at),
             None => Ok(()),
         }
+    }
+
+    /// Draws what follows from all of them: the whole device's draw by its battery or else its rails, as the page draws it. Nothing on external power,
+    /// and nothing of a meter, whose readings are not among them.
+    pub fn end<W: Write>(mut self, writer: &mut Writer<W>, pid: u32) -> io::Result<()> {
+        self.power.sort();
+        let asked = Asked { method: Method::Auto, measured: false, rails: &[] };
+        let watts = standing(&self.power, asked, (f64::NEG_INFINITY, f64::INFINITY)).unwrap_or_default();
+        let by = if self.power.batteries.values().any(Supply::has_power) { "battery" } else { "rails" };
+        for (t_ns, value) in watts {
+            writer.counter(pid, &format!("power of the device (derived: {by})"), "W", ns(t_ns), value)?;
+        }
+        Ok(())
     }
 
     /// A cooling device that begins, changes or ends its work, a clock whose cap moves, a thermal service with another word.

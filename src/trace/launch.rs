@@ -45,6 +45,8 @@ pub struct Launch {
     pub parsed: Parsed,
     /// Windows of a soak.
     pub windows: Vec<Span>,
+    /// Figures that hold from a moment on, ns: name, unit, value.
+    pub figures: Vec<(u64, &'static str, &'static str, f64)>,
     /// Moments.
     pub marks: Vec<Mark>,
     /// Further words.
@@ -97,6 +99,9 @@ impl Launch {
                 writer.thread(Track { pid, tid }, name)?;
                 writer.spans(Track { pid, tid }, spans)?;
             }
+        }
+        for (at, name, unit, value) in &self.figures {
+            writer.counter(pid, name, unit, ns(*at), *value)?;
         }
         for mark in &self.marks {
             self::mark(writer, pid, &mark.name, ns(mark.at))?;

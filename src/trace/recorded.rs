@@ -16,11 +16,15 @@ use super::{
     launch::{Key, Launch, Mark},
     spans::{Span, ns},
     tables::rows,
-    writer::Writer,
+    writer::{Args, Writer},
 };
 use crate::{
-    analysis::soak::Soak,
-    results::{boot::first_step, launches::Record, start::Settled},
+    analysis::soak::{Happening, Soak, Window},
+    results::{
+        boot::first_step,
+        launches::{FILE, Record, StepRecord},
+        start::Settled,
+    },
     run::EVENTS,
 };
 
@@ -42,7 +46,7 @@ pub fn window(record: &Record) -> Option<(u64, Option<u64>)> {
 /// Bytes of what a launch would be drawn from.
 pub fn bytes(dir: &Path, record: &Record) -> u64 {
     let events = (record.pass == Pass::Soak).then(|| dir.join(EVENTS));
-    let files = record.telemetry_files(dir).into_iter().chain(events).chain([dir.join(crate::results::launches::FILE)]);
+    let files = record.telemetry_files(dir).into_iter().chain(events).chain([dir.join(FILE)]);
     files.filter_map(|path| Some(fs::metadata(path).ok()?.len())).sum()
 }
 
@@ -54,7 +58,7 @@ pub fn launch(dir: &Path, record: &Record) -> Option<Launch> {
         parsed.queries = soaked(dir).queries;
     }
     let several = record.steps.len() > 1;
-    let step = |step: &crate::results::launches::StepRecord| {
+    let step = |step: &StepRecord| {
         let done = step.done.as_ref().filter(|_| several)?;
         Some(Span::new(format!("step {}", step.name), ns(done.start_ns), ns(done.end_ns)))
     };
@@ -65,6 +69,7 @@ pub fn launch(dir: &Path, record: &Record) -> Option<Launch> {
         steps: record.steps.iter().filter_map(step).collect(),
         parsed,
         windows: record.soak.as_ref().map(windows).unwrap_or_default(),
+        figures: record.soak.as_ref().map(figures).unwrap_or_default(),
         marks: marks(record, window),
         args: words(record),
     })
@@ -75,7 +80,7 @@ fn soaked(dir: &Path) -> Parsed {
     parsed_until_wrong(&Captured { files, ..Captured::default() }).map(|(parsed, _)| parsed).unwrap_or_default()
 }
 
-fn words(record: &Record) -> super::writer::Args {
+fn words(record: &Record) -> Args {
     let done = first_step(record);
     let all = json!({
         "status": record.status.as_str(),
@@ -149,15 +154,12 @@ fn zero(soak: &Soak) -> Option<u64> {
 
 fn happened(soak: &Soak) -> Vec<Mark> {
     let Some(zero) = zero(soak) else { return Vec::new() };
-    let mark = |h: &crate::analysis::soak::Happening| Mark {
-        at: zero.saturating_add_signed((h.t_s * 1e9) as i64),
-        name: format!("{}: {}", h.kind, h.what),
-    };
+    let mark = |h: &Happening| Mark { at: zero.saturating_add_signed((h.t_s * 1e9) as i64), name: format!("{}: {}", h.kind, h.what) };
     soak.happenings.iter().map(mark).collect()
 }
 
 fn windows(soak: &Soak) -> Vec<Span> {
-    let span = |(number, w): (usize, &crate::analysis::soak::Window)| {
+    let span = |(number, w): (usize, &Window)| {
         let from = ns(w.start_ns);
         let mut span = Span::new(format!("window {number}"), from, from.saturating_add((w.length_s * 1e9) as i64));
         let known = |(_, value): &(&String, &Value)| !value.is_null();
@@ -166,6 +168,20 @@ fn windows(soak: &Soak) -> Vec<Span> {
         span
     };
     soak.windows.iter().enumerate().map(span).collect()
+}
+
+/// Means of windows, each from its begin on.
+fn figures(soak: &Soak) -> Vec<(u64, &'static str, &'static str, f64)> {
+    let of = |w: &Window| {
+        let all = [
+            Some(("soak: tokens, mean of the window", "tok/s", w.tok_s)),
+            w.watts.map(|watts| ("soak: power of the device, mean of the window", "W", watts)),
+            w.throttled.map(|share| ("soak: share of the window throttled", "share", share)),
+        ];
+        let at = w.start_ns;
+        all.into_iter().flatten().map(move |(name, unit, value)| (at, name, unit, value))
+    };
+    soak.windows.iter().flat_map(of).collect()
 }
 
 /// What the agent sampled in a launch.
@@ -180,5 +196,5 @@ pub fn telemetry<W: Write>(dir: &Path, record: &Record, pid: u32, writer: &mut W
             counters.take(writer, pid, Row { at: ns(at), source, name, value, unit })
         })?;
     }
-    Ok(())
+    counters.end(writer, pid)
 }

@@ -12,7 +12,7 @@ use super::{
     spans::ns,
 };
 use crate::results::{
-    read::{Loaded, TableError, cut, read},
+    read::{Loaded, TableError, cut, read, visible},
     schema::{LAUNCHES, LAYERS, SAMPLES, TELEMETRY, TOKENS},
 };
 
@@ -139,7 +139,7 @@ pub fn telemetry(run: &Path, mut each: impl FnMut(&Key, Row<'_>) -> io::Result<(
         return Ok(());
     }
     let mut places: Option<[Option<usize>; 8]> = None;
-    let mut key = Key::default();
+    let (mut written, mut key) = (Key::default(), Key::default());
     rows(&path, true, |row| {
         let Some(places) = places else {
             let place = |name: &str| row.iter().position(|column| column == name);
@@ -148,8 +148,10 @@ pub fn telemetry(run: &Path, mut each: impl FnMut(&Key, Row<'_>) -> io::Result<(
         };
         let [cell, pass, launch, t_ms, value, source, name, unit] = places.map(|at| at.and_then(|at| row.get(at)).unwrap_or_default());
         let (Ok(launch), Ok(t_ms), Ok(value)) = (launch.parse(), t_ms.parse::<f64>(), value.parse()) else { return Ok(()) };
-        if (key.0.as_str(), key.1.as_str(), key.2) != (cell, pass, launch) {
-            key = (cell.to_owned(), pass.to_owned(), launch);
+        if (written.0.as_str(), written.1.as_str(), written.2) != (cell, pass, launch) {
+            written = (cell.to_owned(), pass.to_owned(), launch);
+            // As the other tables are read.
+            key = (visible(cell), visible(pass), launch);
         }
         each(&key, Row { at: ns(from_ms(t_ms)), source, name, value, unit })
     })

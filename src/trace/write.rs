@@ -27,7 +27,8 @@ use super::{
 use crate::{
     registry,
     results::{
-        folder::FolderError,
+        boot::first_step,
+        folder::{FolderError, id_of},
         journal,
         launches::{self, Record, Recorded},
         manifest::Manifest,
@@ -91,7 +92,7 @@ const CLOCK: &str = "times are CLOCK_MONOTONIC of the device; between launches a
 const OWN_ZERO: &str =
     "the folder has tables and no logs: each launch is a process of its own whose time 0 is its spawn, in the six digits of the tables";
 
-/// Writes the trace of a run. Memory grows with tokens and operations, not with samples.
+/// Writes the trace of a run. Memory grows with tokens, operations and readings of power, not with the other samples.
 ///
 /// # Errors
 /// See [`TraceError`]; what is damaged in part is drawn in part, and said.
@@ -110,7 +111,7 @@ pub fn write<W: Write>(run: &Path, wanted: &Wanted, out: W) -> Result<Drawn, Tra
         CLOCK
     };
     let other = json!({
-        "run": crate::results::folder::id_of(&run.canonicalize().unwrap_or_else(|_| run.to_path_buf())),
+        "run": id_of(&run.canonicalize().unwrap_or_else(|_| run.to_path_buf())),
         "written_by": concat!("bench ", env!("CARGO_PKG_VERSION")),
         "clock": clock,
         "host_clock": trace.host,
@@ -191,7 +192,7 @@ impl<W: Write> Trace<W> {
     fn clocks(&mut self, device: &str, recorded: &Recorded) -> io::Result<BTreeMap<Option<String>, u32>> {
         let mut clocks = BTreeMap::new();
         for (_, record) in &recorded.launches {
-            let boot = recorded::window(record).and_then(|_| Some(crate::results::boot::first_step(record)?.boot_id.clone()));
+            let boot = recorded::window(record).and_then(|_| Some(first_step(record)?.boot_id.clone()));
             if let Some(boot) = boot.filter(|boot| !clocks.contains_key(boot)) {
                 let name = match (clocks.len(), &boot) {
                     (0, _) => device.to_owned(),
@@ -218,7 +219,7 @@ impl<W: Write> Trace<W> {
         let (mut windows, mut boots) = (BTreeMap::new(), BTreeMap::new());
         for (_, record) in &recorded.launches {
             let of = (record.segment, recorded::key(record));
-            let Some(done) = crate::results::boot::first_step(record) else { continue };
+            let Some(done) = first_step(record) else { continue };
             boots.extend(done.boot_id.clone().map(|boot| (of.clone(), boot)));
             windows.extend(recorded::window(record).and_then(|(begin, end)| Some((of, (ns(begin), ns(end?))))));
         }
@@ -310,6 +311,9 @@ impl<W: Write> Trace<W> {
             Some((pid, counters)) => counters.take(writer, *pid, row),
             None => Ok(()),
         })?;
+        for (pid, counters) in pids.into_values() {
+            counters.end(&mut self.writer, pid)?;
+        }
         Ok(())
     }
 }
