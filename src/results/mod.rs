@@ -1,6 +1,6 @@
 //! The run folder: journal, launches, manifest, and the tables derived from them.
 
-mod boot;
+pub mod boot;
 pub mod folder;
 pub mod journal;
 pub mod launches;

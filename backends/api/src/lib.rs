@@ -18,6 +18,7 @@ mod parts;
 mod phases;
 mod reader;
 pub mod text;
+pub mod timeline;
 pub mod tool;
 
 pub use backend::{

@@ -13,6 +13,7 @@ use bench_backend_api::{
     Step, Unit, check_count, check_tokens, job, job_bytes,
     knowledge::Table,
     parsed_from_events,
+    timeline::Timeline,
     tool::{self, Told},
 };
 use bench_backend_qnn::{
@@ -175,6 +176,10 @@ impl Backend for Genie {
             Check::Confirmed => {}
         }
         Checks { count, tokens, unit, token_agreement, unit_found, reasons }
+    }
+
+    fn timelines(&self, file: &str, bytes: &[u8]) -> Vec<Timeline> {
+        crate::timeline::timelines(file, bytes)
     }
 
     fn knowledge(&self) -> &'static Table {
