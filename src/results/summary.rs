@@ -11,7 +11,7 @@ use super::{
     power::{Regressed, RunPower},
     schema::{FORMAT_VERSION, METRICS},
     start::Settled,
-    tables::{Measured, Row},
+    tables::{Measured, Row, SHELL},
 };
 use crate::{
     analysis::power::{BaselineState, LaunchPower},
@@ -39,7 +39,7 @@ pub fn row(
         .set("backend", &cell.backend)
         .set("model", &cell.model.name);
     row.set("quant", cell.quant).set("prompt_tokens", cell.workload.prompt_tokens()).set("gen_tokens", cell.workload.gen_tokens());
-    row.set("unit_requested", cell.unit).set("context", cell.model.context).set("launch_context", "shell");
+    row.set("unit_requested", cell.unit).set("context", cell.model.context).set("launch_context", SHELL);
     for (axis, column) in [
         (Axis::Context, "context"),
         (Axis::Kv, "kv"),
