@@ -293,7 +293,7 @@ impl Context<'_> {
 
     fn sample(&self, record: &Record, query: &Query) -> Row {
         let kind = if query.query < self.discarded(record) { "first_query" } else { "warm_query" };
-        let metrics = query_metrics(query);
+        let metrics = query_metrics(&record.parsed, query);
         let mut row = self.figures(record, query.query, kind, &metrics);
         row.maybe("prompt_tokens", query.prompt_tokens).maybe("ttft_method", metrics.ttft_method);
         if metrics.aggregate_n.is_some() {
@@ -333,7 +333,7 @@ impl Context<'_> {
         }
         row.set("ttft_scope", scope(&record.parsed));
         row.number("reported_ttft_ms", m.reported_ttft_ms).number("reported_prefill_tok_s", m.reported_prefill_tok_s);
-        row.number("reported_decode_tok_s", m.reported_decode_tok_s);
+        row.number("reported_decode_tok_s", m.reported_decode_tok_s).number("tokens_per_step", m.tokens_per_step);
         let absent: Vec<String> = m.absent.iter().map(|(metric, why)| format!("{metric}={why}")).collect();
         row.set("absent", absent.join(";"));
         row
@@ -366,6 +366,7 @@ impl Context<'_> {
         }
         if let Some(checks) = &record.checks {
             row.set("check_count", checks.count).set("check_tokens", checks.tokens).set("check_unit", checks.unit);
+            row.maybe("check_bos", checks.bos);
             row.number("token_agreement", checks.token_agreement).maybe("unit_found", checks.unit_found.as_ref());
         }
         inherited(&mut row, record);

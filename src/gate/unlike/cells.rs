@@ -59,6 +59,12 @@ const COLUMNS: &[Column] = &[
     all("context", "context length", Weight::Serious),
     all("chunk", "AR of the prefill graph", Weight::Serious),
     all("padded_prompt_tokens", "padded prompt", Weight::Serious),
+    all("compiled_context", "context that static graphs attend over", Weight::Serious),
+    all("graphs", "graphs that ran", Weight::Serious),
+    // Runs of an older bench have raw prompts.
+    Column { name: "template", words: "template of the prompts", weight: Weight::Serious, metrics: &[], empty: "raw" },
+    all("sampling", "sampling", Weight::Serious),
+    all("decoding", "decoding", Weight::Serious),
     all("perf_profile", "performance profile", Weight::Serious),
     all("votes", "votes", Weight::Serious),
     all("effective_options", "options in effect", Weight::Serious),
@@ -66,6 +72,7 @@ const COLUMNS: &[Column] = &[
     // A speed that was gained with other tokens is no gain.
     all("check_tokens", "check of the tokens", Weight::Serious),
     all("token_agreement", "token agreement", Weight::Serious),
+    all("check_bos", "check of the one BOS", Weight::Serious),
     all("charge_state", "charge state while power was measured", Weight::Serious),
     Column { name: "contended", words: "other users of the NPU", weight: Weight::Serious, metrics: &[], empty: "none seen" },
 ];
@@ -81,7 +88,17 @@ pub fn of_cells(a: &Cell, b: &Cell) -> Vec<Difference> {
         let found = Difference::of(column.words, known(a, column), known(b, column), column.weight)?;
         Some(Difference { metrics: column.metrics, ..found })
     });
-    columns.chain(unsettled(a, b)).chain(state(a, b)).collect()
+    columns.chain(depth(a, b)).chain(unsettled(a, b)).chain(state(a, b)).collect()
+}
+
+/// Rule R7: what was in the KV cache at the end of a query. Partners of an A/B run may have prompts of two lengths.
+fn depth(a: &Cell, b: &Cell) -> Option<Difference> {
+    let depth = |cell: &Cell| {
+        let count = |name: &str| cell.field(name).parse::<u64>().ok();
+        Some(format!("{} tokens", count("prompt_tokens")?.checked_add(count("gen_tokens")?)?))
+    };
+    let (a, b) = depth(a).zip(depth(b))?;
+    Difference::of("depth of the KV cache at the end of a query", Some(a), Some(b), Weight::Serious)
 }
 
 /// Launches whose device was not as `[settle]` asks.

@@ -176,6 +176,12 @@ pub const LAUNCHES: Table = Table {
         c("check_count", Text, true, "confirmed, contradicted or not-checkable"),
         c("check_tokens", Text, true, "confirmed, contradicted or not-checkable"),
         c("check_unit", Text, true, "confirmed, contradicted or not-checkable"),
+        c(
+            "check_bos",
+            Text,
+            true,
+            "every prompt began with exactly one BOS (rule R4): by the number of prompt tokens that the runtime counts, or the runner that feeds the ids itself; contradicted = one more or one fewer; not-checkable = prompts of the tool's own, or none counted. Empty for a model without BOS",
+        ),
         c("token_agreement", Float, true, "tokens before the first divergence over tokens asked, lowest query"),
         c("unit_found", Text, true, "the unit that worked, as far as there is evidence"),
         c("suspended", Int, true, "1 when the machine slept during the launch"),
