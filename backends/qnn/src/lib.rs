@@ -10,4 +10,4 @@ mod reader;
 pub use adapter::Qnn;
 pub use explain::explain;
 
-pub use reader::{QnnReader, codes, csv, finish, first_line, is_binary, merge, ops, stem};
+pub use reader::{QnnReader, codes, csv, finish, first_line, is_binary, merge, ops, stem, streamed};
