@@ -270,7 +270,7 @@ fn a_silent_fallback(run_dir: &Path, model: &Path) {
     let plan: toml::Value = toml::from_str(&fs::read_to_string(run_dir.join("plan.toml")).unwrap()).unwrap();
     let planned = plan["cells"].as_array().unwrap().iter().find(|c| c["id"].as_str().unwrap().contains("variant=bad-op-")).unwrap();
     let cell: Cell = planned["cell"].clone().try_into().unwrap();
-    let expected = Expected { prompt_tokens: 40, gen_tokens: 8, queries: 2, reference: None, min_agreement: None };
+    let expected = Expected { prompt_tokens: 40, gen_tokens: 8, queries: 2, ..Expected::default() };
     let checks = OrtQnn.verify(&cell, &expected, &parsed, &captured);
     assert_eq!(
         (checks.count, checks.unit, checks.unit_found.as_deref()),

@@ -245,6 +245,19 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
 /// The metrics of every launch, by cell, pass and number.
 pub type Measured = BTreeMap<(String, Pass, u32), LaunchMetrics>;
 
+/// How every program is started so far: over a shell, not by Android's activity manager.
+pub const SHELL: &str = "shell";
+
+/// The columns of what a launch's program inherited (rule R6).
+fn inherited(row: &mut Row, record: &Record) {
+    let Some(done) = boot::first_step(record) else { return };
+    let context = &done.launch_context;
+    row.set("launch_context", SHELL).maybe("cpuset", context.cpuset.as_ref());
+    row.maybe("cgroup", context.cgroup.as_ref().map(|lines| lines.lines().collect::<Vec<_>>().join(";")));
+    row.maybe("nice", context.nice).maybe("oom_score_adj", context.oom_score_adj);
+    row.maybe("affinity", context.affinity.as_ref()).maybe("selinux_domain", context.selinux.as_ref());
+}
+
 /// The columns of how a launch began.
 fn begun(row: &mut Row, start: &Start) {
     row.set("settle", start.settle.as_str()).number("settle_s", start.settle_s).set("settle_lacks", start.lacks.join(";"));
@@ -286,7 +299,7 @@ impl Context<'_> {
 
     fn sample(&self, record: &Record, query: &Query) -> Row {
         let kind = if query.query < self.discarded(record) { "first_query" } else { "warm_query" };
-        let metrics = query_metrics(query);
+        let metrics = query_metrics(&record.parsed, query);
         let mut row = self.figures(record, query.query, kind, &metrics);
         row.maybe("prompt_tokens", query.prompt_tokens).maybe("ttft_method", metrics.ttft_method);
         if metrics.aggregate_n.is_some() {
@@ -326,7 +339,7 @@ impl Context<'_> {
         }
         row.set("ttft_scope", scope(&record.parsed));
         row.number("reported_ttft_ms", m.reported_ttft_ms).number("reported_prefill_tok_s", m.reported_prefill_tok_s);
-        row.number("reported_decode_tok_s", m.reported_decode_tok_s);
+        row.number("reported_decode_tok_s", m.reported_decode_tok_s).number("tokens_per_step", m.tokens_per_step);
         let absent: Vec<String> = m.absent.iter().map(|(metric, why)| format!("{metric}={why}")).collect();
         row.set("absent", absent.join(";"));
         row
@@ -359,8 +372,10 @@ impl Context<'_> {
         }
         if let Some(checks) = &record.checks {
             row.set("check_count", checks.count).set("check_tokens", checks.tokens).set("check_unit", checks.unit);
+            row.maybe("check_bos", checks.bos);
             row.number("token_agreement", checks.token_agreement).maybe("unit_found", checks.unit_found.as_ref());
         }
+        inherited(&mut row, record);
         // Rule R17: boot time runs on while the machine sleeps, monotonic time does not.
         let slept = done().any(|d| (d.boottime_minus_monotonic_ns[1] - d.boottime_minus_monotonic_ns[0]).abs() > 100_000_000);
         row.maybe("suspended", slept.then_some(1)).maybe("runtime_version", record.parsed.notes.get("runtime_version"));

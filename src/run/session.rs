@@ -304,6 +304,7 @@ impl<D: Device> Session<'_, D> {
             prompt_tokens: planned.cell.workload.prompt_tokens(),
             gen_tokens: planned.cell.workload.gen_tokens(),
             queries: ready.prompts.ids.len() as u32,
+            bos: ready.prompts.bos,
             reference: ready.prompts.reference.clone(),
             min_agreement: setup.plan.verify.min_agreement,
         };

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use bench_backend_api::{
     Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure,
     Installed, Invocation, JOB_FILE, Launch, Need, ParseError, Parsed, Paths, Program, Quant, Recipe, Source, StagedFile, Step, Unit,
-    check_count, check_tokens, job, job_bytes,
+    check_bos, check_count, check_tokens, job, job_bytes,
     knowledge::Table,
-    parsed_from_events,
+    note, parsed_from_events,
     tool::{self, Told},
 };
 use serde_json::json;
@@ -117,7 +117,12 @@ impl Backend for Mnn {
     }
 
     fn parse(&self, captured: &Captured) -> Result<Parsed, ParseError> {
-        let Some(told) = Told::of(captured) else { return parsed_from_events(captured) };
+        let Some(told) = Told::of(captured) else {
+            let mut parsed = parsed_from_events(captured)?;
+            // Our runner takes the largest logit of each forward() itself, whatever the model's configuration says.
+            parsed.notes.insert(note::SAMPLING.to_owned(), "greedy".to_owned());
+            return Ok(parsed);
+        };
         let mut parsed = device::read(captured, &told)?;
         told.note(&mut parsed);
         Ok(parsed)
@@ -130,6 +135,8 @@ impl Backend for Mnn {
         let (count, mut reasons) = check_count(expected, parsed);
         let (tokens, token_agreement, why) = check_tokens(cell.quant, expected, parsed);
         reasons.extend(why);
+        // The ids go in as they are; MNN counts what went in.
+        let bos = check_bos(expected, parsed, &mut reasons);
         // MNN replaces a backend that it lacks by the CPU and says so in one line only.
         let log = captured.text("stdout.txt").unwrap_or_default();
         let replaced =
@@ -150,7 +157,7 @@ impl Backend for Mnn {
                 Check::NotCheckable
             }
         };
-        Checks { count, tokens, unit, token_agreement, unit_found, reasons }
+        Checks { count, tokens, unit, bos, token_agreement, unit_found, reasons }
     }
 
     fn knowledge(&self) -> &'static Table {
