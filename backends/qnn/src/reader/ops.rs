@@ -77,9 +77,9 @@ impl Sums {
             op_type: op.op_type,
             unit: unit.map(str::to_owned),
             value: op.value.map(|sum| sum / f64::from(known)),
-            count: Some(if known == 0 { executions } else { known }),
             value_means: means(method, &op.unit),
             value_unit: op.unit,
+            count: Some(if known == 0 { executions } else { known }),
             method: method.to_owned(),
             ..Layer::default()
         };

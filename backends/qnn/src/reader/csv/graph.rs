@@ -1,12 +1,12 @@
 //! Executions of one graph, added up as they come: what is kept does not grow with the operations of an execution times the executions.
 
-use bench_backend_api::{Layer, ReadMeasurement};
+use bench_backend_api::ReadMeasurement;
 
-use super::row::{Row, is};
-use crate::reader::ops::{Op, Sums, add_latencies, is_total, report, time, with_total, with_unit};
-
-/// `Layer::method` of these profiles.
-const METHOD: &str = "qnn-detailed";
+use super::{
+    METHOD,
+    row::{Row, is},
+};
+use crate::reader::ops::{Op, Sums, add_latencies, is_total, report, time, with_unit};
 
 /// Executions whose latencies are kept.
 const MOST_LATENCIES: usize = 1 << 20;
@@ -87,10 +87,8 @@ struct Mean {
 pub struct Graph {
     /// Names of its operations: executions with the same ones are executions of the same graph.
     names: Vec<String>,
-    ops: Sums,
+    pub ops: Sums,
     executions: usize,
-    /// Cycles of the whole graph that the tool prints: their sum, and in how many executions.
-    total: (f64, usize),
     latencies: [Latency; LATENCIES.len()],
     means: Vec<Mean>,
 }
@@ -102,7 +100,6 @@ impl Graph {
             names: ops.iter().map(|op| op.name.clone()).collect(),
             ops: Sums::new(ops.to_vec()),
             executions: 0,
-            total: (0.0, 0),
             latencies: Default::default(),
             means: Vec::new(),
         };
@@ -125,9 +122,6 @@ impl Graph {
         let mut told = [false; LATENCIES.len()];
         for event in events {
             let Some(value) = event.value else { continue };
-            if is_total(&event.identifier, METHOD) {
-                self.total = (self.total.0 + value, self.total.1 + 1);
-            }
             if let Some(place) = event.latency().filter(|place| !std::mem::replace(&mut told[*place], true)) {
                 let latency = &mut self.latencies[place];
                 latency.seen += 1;
@@ -153,12 +147,10 @@ impl Graph {
         }
     }
 
-    /// The operations, with what the tool prints for all of them together where each execution has it.
-    pub fn layers(self, name: &str, unit: Option<&str>) -> Vec<Layer> {
-        let mut layers = self.ops.layers(name, unit, METHOD);
-        let (sum, n) = self.total;
-        with_total(&mut layers, [(n == self.executions).then(|| sum / n as f64)]);
-        layers
+    /// What is printed for the whole graph, in cycles: the mean over its executions, nothing when one of them lacks it.
+    pub fn total(&self) -> Option<f64> {
+        let total = self.means.iter().find(|mean| is_total(&mean.identifier, METHOD))?;
+        (total.n == self.executions).then(|| total.sum / total.n as f64)
     }
 
     /// Latencies, and the means of the parts of an execution, as the tool names them.
