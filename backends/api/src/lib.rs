@@ -32,7 +32,8 @@ pub use checks::{Check, Checks, Expected, check_bos, check_count, check_reported
 pub use events::{NO_EVENTS, parsed_from_events, parsed_until_wrong};
 pub use job::{JOB_FILE, idled, job, job_bytes, prolonged};
 pub use measurement::{
-    Failure, FailureKind, Fallback, GraphTime, Hint, Layer, ParseError, Parsed, Query, TOKENS_PER_STEP, Token, ValueMeans, note,
+    DramTraffic, Failure, FailureKind, Fallback, GraphTime, Hint, Layer, ParseError, Parsed, Query, TOKENS_PER_STEP, Token, ValueMeans,
+    note,
 };
 pub use npu::NpuProfile;
 pub use parts::PhasePart;

@@ -175,6 +175,28 @@ pub struct Fallback {
     pub source: String,
 }
 
+/// What went between an accelerator and the memory in one traced execution of a graph, as the tool counted it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DramTraffic {
+    /// `prefill`, `decode`, or empty.
+    pub phase: String,
+    /// Bytes read.
+    pub read_bytes: f64,
+    /// Bytes written.
+    pub write_bytes: f64,
+    /// Time of the execution, us: the accelerator's own, with tracing on.
+    pub time_us: f64,
+    /// What counted them, for instance `qnn-optrace`.
+    pub source: String,
+}
+
+impl DramTraffic {
+    /// Reads and writes over the time, in 10^9 bytes a second.
+    pub fn gb_s(&self) -> f64 {
+        (self.read_bytes + self.write_bytes) / self.time_us / 1e3
+    }
+}
+
 /// Time of one graph under a tool that has no token loop (rule R11).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GraphTime {
@@ -218,6 +240,9 @@ pub struct Parsed {
     /// Operations that fell back to another unit, as the runtime's log or trace says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallbacks: Vec<Fallback>,
+    /// Traffic of the memory, from a trace of the accelerator.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dram: Vec<DramTraffic>,
     /// What the runtime's own profile says of the NPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub npu: Option<NpuProfile>,

@@ -79,7 +79,7 @@ fn the_profiling_pass_runs_the_same_binaries_under_a_tool_that_tells_operations(
     assert_eq!(steps, ["operations", "query"]);
     assert!(["operations.json", "job.json", "prefill.onnx", "meta.json"].iter().all(|f| files.iter().any(|name| name == f)), "{files:?}");
     let (files, steps) = profiled(&whole, &pc(), Measure);
-    assert!(steps == ["query"] && !files.iter().any(|f| f.ends_with(".onnx")), "{steps:?} {files:?}");
+    assert!(steps == ["query"] && !files.iter().any(|f| f.contains(".onnx")), "{steps:?} {files:?}");
     // A user's own bundle has no wrappers.
     assert_eq!(profiled(&["prefill.bin", "decode.bin", "tokenizer.json"], &pc(), Profile).1, ["query"]);
     // Elsewhere the SDK's tool is the other one, whose libraries are Genie's.
