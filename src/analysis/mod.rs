@@ -3,6 +3,7 @@
 mod compose;
 pub mod layers;
 mod leak;
+pub mod placement;
 pub mod power;
 mod prefix;
 pub mod roof;
