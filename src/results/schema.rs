@@ -7,7 +7,7 @@ mod phases;
 mod soak;
 
 pub use launches::LAUNCHES;
-pub use layers::LAYERS;
+pub use layers::{FALLBACKS, LAYERS, PLACEMENT, SUPPORT};
 pub use metrics::{METRIC_ENDS, METRICS, Metric};
 pub use phases::PHASES;
 pub use soak::{SOAK, SOAK_EVENTS, TELEMETRY_WINDOWS};
@@ -205,6 +205,29 @@ pub const CELLS: Table = Table {
         ),
         c("unit_requested", Text, false, "cpu, gpu, npu or hybrid"),
         c("unit_found", Text, true, "the unit that worked, as far as there is evidence"),
+        // Placement (placement.rs).
+        c(
+            "ops_npu",
+            Int,
+            true,
+            "operations on the NPU in the profile pass, over all phases; empty without a profile that says where they ran",
+        ),
+        c("ops_gpu", Int, true, "the same of the GPU"),
+        c("ops_cpu", Int, true, "the same of the CPU"),
+        c("ops_folded", Int, true, "operations of the profile that the compiler made part of others (0 cycles)"),
+        c(
+            "asked_unit_share",
+            Float,
+            true,
+            "share of the profile's time or cycles that is on the unit asked for, 0 to 1, the lowest of the phases: see placement.csv",
+        ),
+        c("placement_method", Text, true, "the profile behind them: method of layers.csv"),
+        c(
+            "placement_alarm",
+            Text,
+            true,
+            "operations ran on another unit than asked, which makes the cell unverified: the first of them (fallbacks.csv has all)",
+        ),
         c("context", Text, true, "axis as asked, fixed:<value> or n/a; the artifact's context length when not an axis"),
         c("kv", Text, true, "axis: precision of the KV cache"),
         c("batch", Text, true, "axis"),
@@ -448,4 +471,5 @@ pub const CELLS: Table = Table {
 };
 
 /// All tables, in the order of the spec.
-pub const TABLES: &[Table] = &[CELLS, SAMPLES, LAUNCHES, TOKENS, LAYERS, PHASES, TELEMETRY, SOAK, SOAK_EVENTS, TELEMETRY_WINDOWS];
+pub const TABLES: &[Table] =
+    &[CELLS, SAMPLES, LAUNCHES, TOKENS, LAYERS, PLACEMENT, FALLBACKS, SUPPORT, PHASES, TELEMETRY, SOAK, SOAK_EVENTS, TELEMETRY_WINDOWS];

@@ -16,9 +16,10 @@ use super::{
     boot,
     folder::FolderError,
     launches::{self, Record, Recorded},
+    layers,
     manifest::Manifest,
     npu::Npu,
-    phases,
+    phases, placement,
     portable::Portable,
     power::RunPower,
     prefix, roof,
@@ -26,6 +27,7 @@ use super::{
     soak,
     start::Start,
     summary::{self, COMPOSED},
+    support,
 };
 use crate::{
     analysis::power::{BaselineState, METRICS as METRICS_OF_POWER},
@@ -35,7 +37,7 @@ use crate::{
         query_metrics, scope, warmup,
     },
     safe::printable_lines,
-    scenario::Plan,
+    scenario::{Plan, PlannedCell},
     stats::Summary,
 };
 
@@ -47,6 +49,10 @@ impl Row {
     pub fn set(&mut self, column: &'static str, value: impl Display) -> &mut Self {
         self.0.insert(column.to_owned(), value.to_string());
         self
+    }
+    /// The value of a column, unless it is empty.
+    pub fn get(&self, column: &str) -> Option<&str> {
+        self.0.get(column).map(String::as_str).filter(|text| !text.is_empty())
     }
     /// Sets a column if there is a value.
     pub fn maybe(&mut self, column: &'static str, value: Option<impl Display>) -> &mut Self {
@@ -84,7 +90,7 @@ impl Row {
 impl Row {
     /// Adds metrics that have no value, with the reason, to the column `absent`.
     pub fn also_absent(&mut self, absent: &[(&'static str, String)]) {
-        let known = self.0.get("absent").filter(|text| !text.is_empty()).cloned();
+        let known = self.get("absent").map(str::to_owned);
         let words = known.into_iter().chain(absent.iter().map(|(metric, why)| format!("{metric}={why}")));
         let words = words.collect::<Vec<_>>().join(";");
         self.set("absent", words);
@@ -173,13 +179,14 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     let mut recorded = launches::read(run, &manifest.device.name)?;
     let prefixes = prefix::check(&mut recorded, plan);
     let roofs = roof::check(&mut recorded, plan, manifest);
+    let placed = placement::check(&mut recorded, plan);
     let power = RunPower::read(run, plan, &manifest.device.name, &recorded);
     let context = Context { plan, manifest, power: &power };
     let npu = Npu::of(plan, manifest, &recorded);
     let mut samples = Writer::new(run, &schema::SAMPLES)?;
     let mut launch_table = Writer::new(run, &schema::LAUNCHES)?;
     let mut tokens = Writer::new(run, &schema::TOKENS)?;
-    let mut layers = Writer::new(run, &schema::LAYERS)?;
+    let mut operations = Writer::new(run, &schema::LAYERS)?;
     let mut telemetry = Writer::new(run, &schema::TELEMETRY)?;
     let mut soak_table = Writer::new(run, &schema::SOAK)?;
     let mut happened = Writer::new(run, &schema::SOAK_EVENTS)?;
@@ -210,13 +217,13 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
             samples.row(&context.composed(record))?;
         }
         // Whatever a launch that failed, or that was measured, says of its operations is no profile.
-        if record.pass == Pass::Profile && record.status == Status::Ok {
+        if placement::is_profile(record) {
             for row in context.layers(record) {
-                layers.row(&row)?;
+                operations.row(&row)?;
             }
         }
     }
-    for table in [samples, launch_table, tokens, layers, telemetry, soak_table, happened, windows] {
+    for table in [samples, launch_table, tokens, operations, telemetry, soak_table, happened, windows] {
         table.finish()?;
     }
     let mut parts = Writer::new(run, &schema::PHASES)?;
@@ -225,20 +232,33 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     }
     parts.finish()?;
     let mut cells = Writer::new(run, &schema::CELLS)?;
+    let mut placement_table = Writer::new(run, &schema::PLACEMENT)?;
+    let mut fallbacks = Writer::new(run, &schema::FALLBACKS)?;
+    let mut support = Writer::new(run, &schema::SUPPORT)?;
+    let mut ended = Vec::new();
     let mut statuses = Vec::new();
     let ranks = soak::ranks(plan, manifest, &recorded);
     for cell in &plan.cells {
         let (mut row, status) = summary::row(cell, plan, manifest, &recorded, (&metrics, &power));
         row.maybe("check_prefix", prefixes.get(&cell.id));
         roof::cell(&mut row, roofs.get(&cell.id));
+        placement::cell(&mut row, placed.get(&cell.id));
         if status == Status::Ok {
             npu.cell(&cell.id, &recorded, &mut row);
         }
         soak::cell(&mut row, &cell.id, plan, &recorded, &ranks);
         cells.row(&row)?;
         statuses.push((cell.id.clone(), status));
+        if let Some(placed) = placed.get(&cell.id) {
+            placement::rows(placed, &context.of_cell(cell)).iter().try_for_each(|row| placement_table.row(row))?;
+            placement::fallback_rows(placed, &context.of_cell(cell)).iter().try_for_each(|row| fallbacks.row(row))?;
+        }
+        ended.push(support::Ended::of(cell, status, &row, placed.get(&cell.id)));
     }
-    cells.finish()?;
+    support::rows(&ended, |cell| context.of_device(cell)).iter().try_for_each(|row| support.row(row))?;
+    for table in [cells, placement_table, fallbacks, support] {
+        table.finish()?;
+    }
     Ok((recorded, statuses))
 }
 
@@ -294,6 +314,21 @@ impl Context<'_> {
     fn base(&self, record: &Record) -> Row {
         let mut row = Row::default();
         row.set("format_version", FORMAT_VERSION).set("device", &self.manifest.device.name).set("cell", &record.cell);
+        row
+    }
+
+    /// Where a cell was measured.
+    fn of_device(&self, planned: &PlannedCell) -> Row {
+        let mut row = Row::default();
+        row.set("format_version", FORMAT_VERSION).set("run", &self.manifest.run).set("device", &self.manifest.device.name);
+        row.maybe("device_class", self.manifest.cells.get(&planned.id).map(|c| c.device_class));
+        row
+    }
+
+    /// The same, and which cell it is.
+    fn of_cell(&self, planned: &PlannedCell) -> Row {
+        let mut row = self.of_device(planned);
+        row.set("cell", &planned.id).set("backend", &planned.cell.backend);
         row
     }
 
@@ -453,10 +488,8 @@ impl Context<'_> {
     }
 
     fn layers(&self, record: &Record) -> Vec<Row> {
-        let planned = self.plan.cells.iter().find(|c| c.id == record.cell);
-        let mut base = self.base(record);
-        base.set("run", &self.manifest.run).maybe("device_class", self.class(record)).maybe("backend", planned.map(|p| &p.cell.backend));
-        super::layers::rows(&record.parsed.layers, planned.map(|p| p.cell.workload), &base)
+        let Some(planned) = self.plan.cells.iter().find(|c| c.id == record.cell) else { return Vec::new() };
+        layers::rows(&record.parsed.layers, planned.cell.workload, &self.of_cell(planned))
     }
 
     /// The agent's `t_ns,source,name,value,unit`, with the keys of the launch; also gives what of it is about memory.

@@ -123,8 +123,12 @@ impl Backend for Genie {
         }
         let libraries = launch.installed.path(&package()).to_owned();
         let env = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), libraries)]);
-        let invocation =
-            Invocation { program: Program::Need(runner()), args: vec![JOB_FILE.to_owned()], env, outputs: vec![PROFILE.to_owned(), CONFIG.to_owned()] };
+        let invocation = Invocation {
+            program: Program::Need(runner()),
+            args: vec![JOB_FILE.to_owned()],
+            env,
+            outputs: vec![PROFILE.to_owned(), CONFIG.to_owned()],
+        };
         others.into_iter().chain([Step { name: QUERY.to_owned(), invocation }]).collect()
     }
 

@@ -21,11 +21,14 @@ pub fn is_trace(text: &str) -> bool {
         || (text.starts_with('{') && text.contains("\"traceEvents\"") && !text.contains("GENIE"))
 }
 
+/// The provider of this backend.
+pub(super) const QNN: &str = "QNNExecutionProvider";
+
 /// Where a node ran, by its provider.
-fn unit(provider: &str) -> Option<&'static str> {
+pub(super) fn unit(provider: &str) -> Option<&'static str> {
     match provider {
         "CPUExecutionProvider" | "XnnpackExecutionProvider" => Some("cpu"),
-        "QNNExecutionProvider" => Some("npu"),
+        QNN => Some("npu"),
         "CUDAExecutionProvider" | "DmlExecutionProvider" | "WebGpuExecutionProvider" => Some("gpu"),
         _ => None,
     }
