@@ -48,6 +48,46 @@ fn answers(tokens: &[Row], cell: &str) -> BTreeMap<u32, Vec<u32>> {
     answers
 }
 
+/// The parts of each stage sum to it, and the stages are those that the other tables have.
+fn where_the_time_goes(run_dir: &Path, cells: &[&Row]) {
+    let phases = table(run_dir, "phases.csv");
+    for cell in cells {
+        let of = |pass: &str, stage: &str| {
+            // A load may have been a cold one.
+            let same = |r: &Row| r["stage"].strip_suffix("_cold").unwrap_or(&r["stage"]) == stage;
+            let rows = phases.iter().filter(|r| r["cell"] == cell["cell"] && r["pass"] == pass && same(r));
+            rows.map(|r| (r["phase"].as_str(), (number(r, "ms").unwrap(), number(r, "share").unwrap()))).collect::<BTreeMap<_, _>>()
+        };
+        let backend = cell["backend"].as_str();
+        for (stage, least, whole_ms, parts) in [
+            ("prefill", 0.9, number(cell, "ttft_ms"), &["h2d", "execute", "d2h", "sample"][..]),
+            ("decode", 0.97, number(cell, "tpot_ms"), &["h2d", "execute", "d2h", "sample"]),
+            ("load", 0.9, number(cell, "first_launch_load_ms"), &["read", "library", "init", "prepare", "allocate"]),
+        ] {
+            let (rows, name) = (of("measure", stage), format!("{stage} of {}", cell["cell"]));
+            let [ms, share] = [|v: &(f64, f64)| v.0, |v: &(f64, f64)| v.1].map(|pick| rows.values().map(pick).sum::<f64>());
+            assert!((share - 1.0).abs() < 1e-4, "{name}: shares sum to {share}");
+            // The one launch's mean over two queries against their median.
+            assert!((ms / whole_ms.unwrap() - 1.0).abs() < 1e-3, "{name}: {ms} of {whole_ms:?}");
+            if backend == "genie" && stage != "load" {
+                assert_eq!(rows.keys().copied().collect::<Vec<_>>(), ["query"], "{name}: Genie shows nothing of it");
+                continue;
+            }
+            let named: f64 = parts.iter().filter_map(|phase| Some(rows.get(phase)?.1)).sum();
+            assert!(named > least, "{name}: {named} in {rows:?}");
+            let main = if stage == "load" { "prepare" } else { "execute" };
+            assert!(rows[main].1 > 0.0 && rows.contains_key("unaccounted"), "{name}: {rows:?}");
+        }
+        if backend == "ort-qnn" {
+            let rows = of("profile", "decode");
+            let inside: f64 =
+                ["runtime", "host+rpc+dsp", "accelerator"].map(|part| rows[format!("execute/{part}").as_str()].0).iter().sum();
+            assert!((inside / rows["execute"].0 - 1.0).abs() < 1e-3, "the emulator's executions: {rows:?}");
+            assert!(rows["execute/accelerator"].1 > 0.5 && rows["h2d"].1 < 0.2, "{rows:?}");
+        }
+    }
+}
+
 #[test]
 fn three_engines_give_the_same_tokens_and_the_evidence_for_their_unit() {
     let dir = tempfile::tempdir().unwrap();
@@ -128,6 +168,7 @@ fn three_engines_give_the_same_tokens_and_the_evidence_for_their_unit() {
             }
         }
     }
+    where_the_time_goes(&run_dir, &measured);
     let samples = table(&run_dir, "samples.csv");
     assert_eq!(samples.iter().filter(|s| s["pass"] == "measure").count(), 9);
     let telemetry = table(&run_dir, "telemetry.csv");

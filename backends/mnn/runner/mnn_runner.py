@@ -357,8 +357,8 @@ def answer(model, query, job, events, profile=None):
 
     model.generate_init()  # without reuse_kv it empties the KV cache
     failure, finish, steps = None, "length", []
+    events.now("prompt", query=number, tokens=len(ids))
     begun = time.monotonic_ns()
-    events.now("prompt", begun, query=number, tokens=len(ids))
     try:
         if len(ids) + n - 1 > job["model"]["context"]:
             finish = "context"

@@ -7,14 +7,14 @@ use crate::{Event, EventWriter, Reported, monotonic_ns};
 /// A part of a load or of a query. What a runner can't tell apart is one part under the name that fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Loading: the framework's library comes into the process.
-    Library,
     /// Loading: files are read, where that is a step of its own.
     Read,
-    /// Loading: the runtime makes the model ready in one call (reading, compiling or deserialising, initialising).
-    Prepare,
+    /// Loading: the framework's library comes into the process.
+    Library,
     /// Loading: devices, environments, configurations.
     Init,
+    /// Loading: the runtime makes the model ready in one call (reading, compiling or deserialising, initialising).
+    Prepare,
     /// Loading: buffers and KV caches.
     Allocate,
     /// Text or data are made into what the next phase takes.
@@ -38,10 +38,10 @@ pub enum Phase {
 impl Phase {
     /// All of them, in the order of the declaration.
     pub const ALL: [Self; 13] = [
-        Self::Library,
         Self::Read,
-        Self::Prepare,
+        Self::Library,
         Self::Init,
+        Self::Prepare,
         Self::Allocate,
         Self::Preprocess,
         Self::Tokenise,
@@ -98,7 +98,7 @@ fn span(phase: Phase, query: Option<u32>, i: Option<u32>, (begin, end): (u64, u6
 }
 
 /// What one query spends its time on, from its submission on: each stretch up to a moment belongs to a phase, so that nothing lies between
-/// two of them. Sums cost one addition a stretch; single stretches are kept where they are asked for, and written when the query is over.
+/// two of them but what is skipped. Sums cost one addition a stretch; single stretches are kept where they are asked for, and written when the query is over.
 #[derive(Debug)]
 pub struct Laps {
     query: u32,
@@ -121,6 +121,11 @@ impl Laps {
         if let Some(spans) = &mut self.spans {
             spans.push((phase, self.token, self.last_ns, t_ns));
         }
+        self.last_ns = t_ns;
+    }
+
+    /// The time since the last moment belongs to nothing.
+    pub fn skip(&mut self, t_ns: u64) {
         self.last_ns = t_ns;
     }
 
@@ -154,7 +159,8 @@ mod tests {
 
     #[test]
     fn stretches_touch_and_sum_by_stage() {
-        let mut laps = Laps::new(3, 1_000, Some(8));
+        let mut laps = Laps::new(3, 400, Some(8));
+        laps.skip(1_000);
         for (phase, t_ns) in [(Phase::H2d, 1_500), (Phase::Execute, 9_000), (Phase::Sample, 9_250)] {
             laps.until(phase, t_ns);
         }
