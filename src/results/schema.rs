@@ -75,7 +75,7 @@ pub const SAMPLES: Table = Table {
             "query_kind",
             Text,
             false,
-            "first_query (one of those that the launch discards, see discarded_queries in launches.csv) or warm_query; a composed row is a warm_query: its graphs are loaded, and the first of its executions is in their average",
+            "first_query (one of those that the launch discards, see discarded_queries in launches.csv), discarded_query (the same where the process had answered another cell's queries before) or warm_query; a composed row is a warm_query: its graphs are loaded, and the first of its executions is in their average",
         ),
         c("segment", Int, false, "0, plus one for every --resume"),
         c("status", Text, false, "ok, failed or unverified, as the launch"),
@@ -165,6 +165,12 @@ pub const CELLS: Table = Table {
         c("status", Text, false, "ok, failed, skipped or unverified"),
         c("failure_kind", Text, true, "usage, infra, device, runtime, model, thermal or verify"),
         c("reason", Text, true, "why it is not ok"),
+        c(
+            "cells_a_launch",
+            Int,
+            false,
+            "cells that shared a launch with this one, itself included, the most of its launches; 1: it had its own (empty in older runs). Figures of a whole process are then absent as `shared launch`: load and memory are of the launches in which the cell's queries came first, CPU time and power of none. Launches of a cell are independent of each other; those of cells that shared them are not",
+        ),
         c("launches", Int, false, "launches that count"),
         c("launches_failed", Int, false, "launches that failed or were contradicted"),
         c(

@@ -198,7 +198,13 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     let mut metrics: Measured = BTreeMap::new();
     for ((dir, record), session) in ordered {
         let trace = context.telemetry(record, dir, &mut telemetry)?;
-        let m = launch_metrics(&record.timed(), record.steps.iter().filter_map(|s| s.done.as_ref()), &trace, context.discarded(record));
+        let m = launch_metrics(
+            &record.timed(),
+            record.steps.iter().filter_map(|s| s.done.as_ref()),
+            &trace,
+            context.discarded(record),
+            record.shared.as_ref(),
+        );
         let mut launch = context.launch(record, &m);
         launch.maybe("boot_session", session).number("uptime_s", boot::uptime_s(record));
         npu.launch(record, &mut launch);
@@ -333,7 +339,12 @@ impl Context<'_> {
     }
 
     fn sample(&self, record: &Record, query: &Query) -> Row {
-        let kind = if query.query < self.discarded(record) { "first_query" } else { "warm_query" };
+        let kind = match record.shared.as_ref().map_or(0, |shared| shared.place) {
+            _ if query.query >= self.discarded(record) => "warm_query",
+            0 => "first_query",
+            // Another cell had the first query of the process.
+            _ => "discarded_query",
+        };
         let metrics = query_metrics(&record.parsed, query);
         let mut row = self.figures(record, query.query, kind, &metrics);
         row.maybe("prompt_tokens", query.prompt_tokens).maybe("ttft_method", metrics.ttft_method);
@@ -396,7 +407,10 @@ impl Context<'_> {
         let absent: Vec<String> = m.memory.absent.iter().map(|(name, why)| format!("{name}={why}")).collect();
         row.set("absent", absent.join(";")).maybe("lmkd_kills", record.lmkd_kills);
         row.maybe("adb_round_trips", Some(record.round_trips).filter(|n| *n > 0));
-        row.number("wall_ms", done().map(|d| d.end_ns.saturating_sub(d.start_ns) as f64 / 1e6).reduce(|a, b| a + b));
+        row.number("wall_ms", done().next().map(|_| record.took().as_secs_f64() * 1e3));
+        if let Some(shared) = &record.shared {
+            row.set("process", &shared.process).set("process_place", shared.place);
+        }
         row.number("idle_ms", record.parsed.idle_ns.map(|(from, to)| to.saturating_sub(from) as f64 / 1e6));
         if !record.parsed.queries.is_empty() {
             let warmup = warmup(&self.plan.measure, record.pass, &record.parsed);
@@ -492,7 +506,7 @@ impl Context<'_> {
         layers::rows(&record.parsed.layers, planned.cell.workload, &self.of_cell(planned))
     }
 
-    /// The agent's `t_ns,source,name,value,unit`, with the keys of the launch; also gives what of it is about memory.
+    /// The agent's `t_ns,source,name,value,unit`, with the keys of the launch (of a process that cells shared each row is one cell's); also gives what of it is about memory.
     fn telemetry(&self, record: &Record, dir: &Path, table: &mut Writer) -> Result<Trace, FolderError> {
         let mut trace = Trace::default();
         let Some(start) = record.steps.iter().find_map(|s| s.done.as_ref()).map(|d| d.start_ns) else { return Ok(trace) };
@@ -504,6 +518,9 @@ impl Context<'_> {
                 else {
                     continue;
                 };
+                if record.shared.as_ref().is_some_and(|shared| !shared.holds(t)) {
+                    continue;
+                }
                 trace.add(t, line.get(1).unwrap_or(""), line.get(2).unwrap_or(""), value);
                 let mut row = self.base(record);
                 row.number("t_ms", Some((t as f64 - start as f64) / 1e6)).set("pass", record.pass).set("launch", record.launch);

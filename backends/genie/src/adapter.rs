@@ -95,6 +95,10 @@ impl Backend for Genie {
         context::recipe(cell, device)
     }
 
+    fn mixes_lengths(&self, cell: &Cell) -> bool {
+        cell.asked(Axis::Variant).is_none_or(|program| !device::PROGRAMS[1..].contains(&program))
+    }
+
     fn stage(&self, launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
         let model = config::files(launch).map(|f| StagedFile { name: f.clone(), source: Source::Artifact(f.clone()) });
         if launch.device.remote {

@@ -83,6 +83,10 @@ impl Backend for Mnn {
         Some(Recipe { kind: "mnn-llm".to_owned(), args })
     }
 
+    fn mixes_lengths(&self, cell: &Cell) -> bool {
+        cell.asked(Axis::Variant).is_none_or(|program| !device::PROGRAMS.contains(&program))
+    }
+
     fn stage(&self, launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
         if launch.device.remote {
             return device::stage(launch);

@@ -106,6 +106,10 @@ impl Backend for OrtQnn {
         context::recipe(cell, device)
     }
 
+    fn mixes_lengths(&self, cell: &Cell) -> bool {
+        cell.asked(Axis::Variant).is_none_or(|program| !device::PROGRAMS[1..].contains(&program))
+    }
+
     fn stage(&self, launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
         let wanted = |f: &&String| [".onnx", ".bin", "meta.json"].iter().any(|end| f.ends_with(end));
         let model = launch.artifact.files.iter().filter(wanted);
