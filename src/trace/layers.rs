@@ -40,16 +40,13 @@ mod tests {
 
     fn layer(phase: &str, name: &str, value: Option<f64>, unit: &str) -> Layer {
         Layer {
-            graph: String::new(),
             phase: phase.to_owned(),
-            index: 0,
             name: name.to_owned(),
-            op_type: None,
-            unit: None,
             value,
             value_unit: unit.to_owned(),
             count: Some(3),
             method: "m".to_owned(),
+            ..Layer::default()
         }
     }
 

@@ -128,6 +128,7 @@ fn layers(table: &mut Loaded, tables: &mut Tables) {
             value_unit: word(&value_unit),
             count: whole(count[row]),
             method: word(&method),
+            ..Layer::default()
         });
     }
 }
