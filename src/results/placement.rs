@@ -134,3 +134,98 @@ pub fn fallback_rows(cell: &CellPlaced, base: &Row) -> Vec<Row> {
     };
     cell.fallbacks.iter().map(row).collect()
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A launch in which everything went well, with what is said of its operations.
+    pub fn launch(cell: &str, pass: &str, layers: &Value, fallbacks: &Value) -> (std::path::PathBuf, Record) {
+        let checks = json!({"count": "confirmed", "tokens": "confirmed", "unit": "confirmed", "token_agreement": 1.0, "unit_found": "npu", "reasons": []});
+        let record = json!({"format_version": 1, "cell": cell, "pass": pass, "launch": 0, "block": 0, "segment": 0, "status": "ok",
+            "failure": null, "checks": checks, "steps": [],
+            "parsed": {"load_ns": null, "unit_reported": null, "queries": [], "layers": layers, "fallbacks": fallbacks, "notes": {}, "warnings": []}});
+        (std::path::PathBuf::new(), serde_json::from_value(record).unwrap())
+    }
+
+    fn op(name: &str, phase: &str, unit: &str, value: f64) -> Value {
+        json!({"graph": "", "phase": phase, "index": 0, "name": name, "op_type": null, "unit": unit, "value": value, "value_unit": "us", "count": 1, "method": "trace"})
+    }
+
+    /// The committed example's plan: its first cells ask for the NPU.
+    pub fn plan() -> Plan {
+        Plan::from_toml(include_str!("../../results/example-pc/plan.toml")).unwrap()
+    }
+
+    fn columns(placed: Option<&CellPlaced>) -> Vec<String> {
+        let mut row = Row::default();
+        cell(&mut row, placed);
+        let of = ["ops_npu", "ops_gpu", "ops_cpu", "ops_folded", "asked_unit_share", "placement_method", "placement_alarm"];
+        of.map(|column| row.get(column).unwrap_or_default().to_owned()).to_vec()
+    }
+
+    #[test]
+    fn one_operation_of_four_elsewhere_is_an_alarm() {
+        let plan = plan();
+        let (mixed, whole) = (&plan.cells[0].id, &plan.cells[1].id);
+        assert_eq!((plan.cells[0].cell.unit, plan.cells[1].cell.unit), (Unit::Npu, Unit::Npu));
+        // 30 of 40 us of the prefill and all of the decode are the NPU's.
+        let layers = json!([
+            op("a", "prefill", "npu", 30.0),
+            op("softmax", "prefill", "cpu", 10.0),
+            op("a", "decode", "npu", 5.0),
+            op("b", "decode", "npu", 0.0)
+        ]);
+        let npu = json!([op("a", "prefill", "npu", 30.0)]);
+        let none = json!([]);
+        let launches = vec![
+            launch(mixed, "measure", &none, &none),
+            launch(mixed, "profile", &layers, &none),
+            launch(whole, "measure", &none, &none),
+            launch(whole, "profile", &npu, &none),
+        ];
+        let mut recorded = Recorded { launches, ..Recorded::default() };
+        let found = check(&mut recorded, &plan);
+        let statuses: Vec<Status> = recorded.launches.iter().map(|(_, r)| r.status).collect();
+        assert_eq!(statuses, [Status::Unverified, Status::Unverified, Status::Ok, Status::Ok]);
+        let of_mixed = &recorded.launches[0].1;
+        assert_eq!(of_mixed.checks.as_ref().map(|c| (c.unit, c.unit_found.as_deref())), Some((Check::Contradicted, Some("hybrid"))));
+        // What ran elsewhere is still a profile of this model; what generated wrong tokens is not.
+        assert!(is_profile(&recorded.launches[1].1) && !is_profile(of_mixed));
+        let mut wrong = recorded.launches[1].1.clone();
+        wrong.checks.as_mut().unwrap().tokens = Check::Contradicted;
+        assert!(!is_profile(&wrong));
+        let alarm = "npu asked, softmax ran on the cpu; 75.0 % of the profile is on the npu";
+        assert_eq!(columns(found.get(mixed)), ["3", "0", "1", "0", "0.75", "trace", alarm]);
+        assert_eq!(of_mixed.failure.as_ref().map(|f| f.message.as_str()), Some(alarm));
+        assert_eq!(columns(found.get(whole)), ["1", "0", "0", "0", "1", "trace", ""]);
+        assert_eq!(columns(None), [""; 7]);
+        let rows = rows(&found[mixed], &Row::default());
+        let row = |row: &Row| ["phase", "unit", "ops", "value", "share"].map(|c| row.get(c).unwrap_or_default().to_owned());
+        assert_eq!(
+            rows.iter().map(row).collect::<Vec<_>>(),
+            [["prefill", "cpu", "1", "10", "0.25"], ["prefill", "npu", "1", "30", "0.75"], ["decode", "npu", "2", "5", "1"]]
+        );
+    }
+
+    #[test]
+    fn what_a_log_tells_without_a_profile() {
+        let plan = plan();
+        let id = &plan.cells[0].id;
+        let whole = json!([{"op": "", "op_type": null, "unit": "cpu", "reason": "Can't Find type=3 backend", "source": "log"}]);
+        // The same of every launch is one thing.
+        let launches = vec![launch(id, "measure", &json!([]), &whole), launch(id, "measure", &json!([]), &whole)];
+        let mut recorded = Recorded { launches, ..Recorded::default() };
+        let found = check(&mut recorded, &plan);
+        assert_eq!(columns(found.get(id)), ["", "", "", "", "", "", "npu asked, the whole model ran on the cpu"]);
+        let row = fallback_rows(&found[id], &Row::default());
+        assert_eq!((row.len(), row[0].get("op"), row[0].get("reason")), (1, None, Some("Can't Find type=3 backend")));
+        // An operation that nobody ran is no alarm: the launch has failed already.
+        let nobody = json!([{"op": "x", "op_type": "Mod", "unit": null, "reason": null, "source": "log"}]);
+        let mut recorded = Recorded { launches: vec![launch(id, "measure", &json!([]), &nobody)], ..Recorded::default() };
+        let found = check(&mut recorded, &plan);
+        assert_eq!((found[id].alarm(), recorded.launches[0].1.status), (None, Status::Ok));
+    }
+}

@@ -73,3 +73,50 @@ pub fn rows(cells: &[Ended<'_>], base: impl Fn(&PlannedCell) -> Row) -> Vec<Row>
     };
     firsts.map(row).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use bench_backend_api::Unit;
+
+    use super::*;
+    use crate::results::placement::tests::plan;
+
+    fn ended<'a>(planned: &'a PlannedCell, status: Status, kind: &str, reason: &str, placed: Option<&'a CellPlaced>) -> Ended<'a> {
+        let mut row = Row::default();
+        row.set("failure_kind", kind).set("reason", reason);
+        Ended::of(planned, status, &row, placed)
+    }
+
+    fn told(cells: &[Ended<'_>]) -> Vec<[String; 5]> {
+        let columns = ["support", "op", "cells", "cells_ok", "reason"];
+        rows(cells, |_| Row::default()).iter().map(|row| columns.map(|c| row.get(c).unwrap_or_default().to_owned())).collect()
+    }
+
+    #[test]
+    fn the_verdict_is_over_all_cells_of_a_combination() {
+        let plan = plan();
+        let first = &plan.cells[0];
+        let other = plan.cells.iter().find(|cell| cell.cell.backend != first.cell.backend).unwrap();
+        let fell = |unit: Option<&str>| {
+            let op =
+                Fallback { op: "/x/Mod".to_owned(), unit: unit.map(str::to_owned), reason: Some("fmod".to_owned()), ..Fallback::default() };
+            CellPlaced { asked: Unit::Npu, placed: Vec::new(), fallbacks: vec![op] }
+        };
+        let (elsewhere, nowhere) = (fell(Some("cpu")), fell(None));
+        let (ok, failed, skipped, unverified) = (Status::Ok, Status::Failed, Status::Skipped, Status::Unverified);
+        let cases = [
+            (vec![ended(first, ok, "", "", None), ended(first, failed, "runtime", "too long", None)], ["runs", "", "2", "1", "too long"]),
+            (vec![ended(first, unverified, "verify", "alarm", Some(&elsewhere))], ["runs-with-fallback", "/x/Mod", "1", "0", "fmod"]),
+            (vec![ended(first, failed, "runtime", "no", Some(&nowhere))], ["fails-at-op", "/x/Mod", "1", "0", "fmod"]),
+            (vec![ended(first, failed, "runtime", "crash", None)], ["fails", "", "1", "0", "crash"]),
+            (vec![ended(first, unverified, "verify", "wrong tokens", None)], ["fails", "", "1", "0", "wrong tokens"]),
+            (vec![ended(first, failed, "infra", "cable", None)], ["not-tried", "", "1", "0", "cable"]),
+            (vec![ended(first, skipped, "", "no SDK", None)], ["not-tried", "", "1", "0", "no SDK"]),
+        ];
+        for (cells, expected) in cases {
+            assert_eq!(told(&cells), [expected], "{cells:?}");
+        }
+        let two = [ended(first, ok, "", "", None), ended(other, skipped, "", "no SDK", None), ended(first, ok, "", "", None)];
+        assert_eq!(told(&two), [["runs", "", "2", "2", ""], ["not-tried", "", "1", "0", "no SDK"]]);
+    }
+}
