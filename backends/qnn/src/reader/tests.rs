@@ -250,3 +250,24 @@ fn a_profile_without_the_npu_says_nothing_of_it() {
     // Two executions with wall times of 2000 and 1800 us, and cycles.
     assert_eq!(read(&[CSV]).unwrap().npu, None);
 }
+
+#[test]
+fn in_pieces_a_table_says_the_same() {
+    let whole = read(&[CSV]).unwrap();
+    let head = std::str::from_utf8(CSV).unwrap();
+    let pieces = QnnReader.stream("dir/file0.txt", head, &mut std::io::BufReader::with_capacity(7, CSV)).unwrap().unwrap();
+    assert_eq!(pieces, whole);
+    assert!(QnnReader.stream("x", std::str::from_utf8(DETAILED).unwrap(), &mut &DETAILED[..]).is_none(), "the viewer's text is small");
+}
+
+#[test]
+fn what_has_no_bound_is_cut_and_said() {
+    // 300 graphs of one execution each: the first 256 are kept.
+    let header = "Msg Timestamp,Message,Time,Unit of Measurement,Timing Source,Event Level,Event Identifier\n".to_owned();
+    let graph =
+        |n| format!("0,EXECUTE,1000,US,BACKEND,ROOT,QNN (execute) time\n0,NODE,{n},CYCLES,BACKEND,SUB-EVENT,op{n}:OpId_1 (cycles)\n");
+    let text: String = std::iter::once(header).chain((0..300).map(graph)).collect();
+    let reading = read(&[text.as_bytes()]).unwrap();
+    assert_eq!((reading.measurements.len(), reading.layers.len()), (256, 256));
+    assert_warns(&reading, &["44 rows or executions are left out"]);
+}
