@@ -105,7 +105,9 @@ fn tokens(table: &mut Loaded) -> BTreeMap<(Key, i64), Vec<Token>> {
         let id = id[row].and_then(|id| u32::try_from(id).ok());
         all.entry((key, query)).or_default().push(Token { id, t_ns: from_ms(t) });
     }
-    all.values_mut().for_each(|tokens| tokens.sort_by_key(|token| token.t_ns));
+    for tokens in all.values_mut() {
+        tokens.sort_by_key(|token| token.t_ns);
+    }
     all
 }
 

@@ -104,10 +104,10 @@ pub fn write<W: Write>(run: &Path, wanted: &Wanted, out: W) -> Result<Drawn, Tra
         _ => Recorded::default(),
     };
     let clock = if recorded.launches.is_empty() {
-        trace.from_tables(run, wanted)?;
+        trace.draw_tables(run, wanted)?;
         OWN_ZERO
     } else {
-        trace.from_logs(run, manifest.as_ref(), &recorded, wanted)?;
+        trace.draw_logs(run, manifest.as_ref(), &recorded, wanted)?;
         CLOCK
     };
     let other = json!({
@@ -146,7 +146,7 @@ impl<W: Write> Trace<W> {
         }
     }
 
-    fn from_logs(&mut self, run: &Path, manifest: Option<&Manifest>, recorded: &Recorded, wanted: &Wanted) -> Result<(), TraceError> {
+    fn draw_logs(&mut self, run: &Path, manifest: Option<&Manifest>, recorded: &Recorded, wanted: &Wanted) -> Result<(), TraceError> {
         self.notes.extend(recorded.warnings.iter().cloned());
         if !recorded.unfinished.is_empty() {
             self.notes.push(format!("{} launches began and have no record: the harness shows their begins", recorded.unfinished.len()));
@@ -282,7 +282,7 @@ impl<W: Write> Trace<W> {
         Ok(())
     }
 
-    fn from_tables(&mut self, run: &Path, wanted: &Wanted) -> Result<(), TraceError> {
+    fn draw_tables(&mut self, run: &Path, wanted: &Wanted) -> Result<(), TraceError> {
         let tables = tables::launches(run)?;
         self.notes.extend(tables.problems);
         if tables.launches.is_empty() {
