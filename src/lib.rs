@@ -3,6 +3,7 @@
 //! scenario, prepare, device, run, results, stats, report and gate.
 
 pub mod analysis;
+mod chat;
 pub mod cli;
 pub mod device;
 pub mod doctor;

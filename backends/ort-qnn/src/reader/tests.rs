@@ -173,6 +173,21 @@ fn a_trace_that_was_cut() {
 }
 
 #[test]
+fn in_pieces_a_profile_says_the_same() {
+    for bytes in [TRACE, PROFILE, BASIC] {
+        let head = std::str::from_utf8(bytes).unwrap();
+        let pieces = OrtQnnReader.stream("file0.txt", head, &mut std::io::BufReader::with_capacity(7, bytes)).unwrap().unwrap();
+        assert_eq!(pieces, OrtQnnReader.read(&[SourceFile { name: "file0.txt".to_owned(), bytes: bytes.to_vec() }]).unwrap());
+    }
+    // A whole trace is closed; what is no trace has no event.
+    let closed = b"[\n{\"cat\":\"Session\",\"dur\":1100,\"name\":\"model_run\",\"ph\":\"X\",\"pid\":\"odd\"}\n]\n";
+    let reading = OrtQnnReader.stream("t", "[{\"ph\" \"cat\"", &mut &closed[..]).unwrap().unwrap();
+    assert_eq!((reading.measurements[0].metrics["latency_ms"].as_f64(), reading.warnings.len()), (Some(1.1), 0));
+    let none = OrtQnnReader.stream("t", "[{\"ph\" \"cat\"", &mut &b"[\nnothing"[..]).unwrap().unwrap_err();
+    assert!(none.to_string().contains("no whole event"), "{none}");
+}
+
+#[test]
 fn other_files_are_refused() {
     for (bytes, words) in [
         (b"" as &[u8], "empty"),
