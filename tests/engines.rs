@@ -187,7 +187,11 @@ fn operations_have_their_places(run_dir: &Path, layers: &[Row]) {
         for phase in ["prefill", "decode"] {
             let of: Vec<&Row> = layers.iter().filter(|l| l["backend"] == backend && l["phase"] == phase).collect();
             let share = |column: &str, word: &str| of.iter().filter(|l| l[column] == word).filter_map(|l| number(l, "share")).sum::<f64>();
-            assert!(share("part", "other") < 0.01, "{backend} {phase}: {:?}", of.iter().filter(|l| l["part"] == "other").collect::<Vec<_>>());
+            assert!(
+                share("part", "other") < 0.01,
+                "{backend} {phase}: {:?}",
+                of.iter().filter(|l| l["part"] == "other").collect::<Vec<_>>()
+            );
             assert!(share("op_class", "") < 0.01, "{backend} {phase}");
             // Both blocks have the same operations, and every one of these parts.
             let block = |number: &str| of.iter().filter(|l| l["block"] == number && l["part_by"] != "neighbour").count();
@@ -197,7 +201,11 @@ fn operations_have_their_places(run_dir: &Path, layers: &[Row]) {
             }
             let placed: Vec<&Row> = placement.iter().filter(|p| p["backend"] == backend && p["phase"] == phase).collect();
             let unit = if backend == "mnn" { "cpu" } else { "npu" };
-            assert_eq!(placed.iter().map(|p| (p["unit"].as_str(), p["share"].as_str())).collect::<Vec<_>>(), [(unit, "1")], "{backend} {phase}");
+            assert_eq!(
+                placed.iter().map(|p| (p["unit"].as_str(), p["share"].as_str())).collect::<Vec<_>>(),
+                [(unit, "1")],
+                "{backend} {phase}"
+            );
             assert_eq!(placed[0]["ops"], of.len().to_string());
             if backend != "mnn" {
                 // QNN prints cycles of the whole graph beside those of its operations: they account for all of it.
@@ -205,13 +213,20 @@ fn operations_have_their_places(run_dir: &Path, layers: &[Row]) {
                 assert!((sum / total - 1.0).abs() < 1e-3, "{backend} {phase}: {sum} of {total} cycles");
                 assert!((number(placed[0], "accounted").unwrap() - 1.0).abs() < 1e-3);
                 let folded = of.iter().filter(|l| l["value"] == "0").count();
-                assert!(folded > 0 && of.iter().filter(|l| l["folded"] == "1").count() == folded && placed[0]["ops_folded"] == folded.to_string());
+                assert!(
+                    folded > 0
+                        && of.iter().filter(|l| l["folded"] == "1").count() == folded
+                        && placed[0]["ops_folded"] == folded.to_string()
+                );
             }
         }
     }
     assert!(table(run_dir, "fallbacks.csv").is_empty());
     let support = table(run_dir, "support.csv");
-    assert!(support.len() == 3 && support.iter().all(|s| s["support"] == "runs" && s["cells"] == "2" && s["cells_ok"] == "1"), "{support:?}");
+    assert!(
+        support.len() == 3 && support.iter().all(|s| s["support"] == "runs" && s["cells"] == "2" && s["cells_ok"] == "1"),
+        "{support:?}"
+    );
 }
 
 fn copy(from: &Path, to: &Path) {
