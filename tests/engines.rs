@@ -48,6 +48,46 @@ fn answers(tokens: &[Row], cell: &str) -> BTreeMap<u32, Vec<u32>> {
     answers
 }
 
+/// The parts of each stage sum to it, and the stages are those that the other tables have.
+fn where_the_time_goes(run_dir: &Path, cells: &[&Row]) {
+    let phases = table(run_dir, "phases.csv");
+    for cell in cells {
+        let of = |pass: &str, stage: &str| {
+            // A load may have been a cold one.
+            let same = |r: &Row| r["stage"].strip_suffix("_cold").unwrap_or(&r["stage"]) == stage;
+            let rows = phases.iter().filter(|r| r["cell"] == cell["cell"] && r["pass"] == pass && same(r));
+            rows.map(|r| (r["phase"].as_str(), (number(r, "ms").unwrap(), number(r, "share").unwrap()))).collect::<BTreeMap<_, _>>()
+        };
+        let backend = cell["backend"].as_str();
+        for (stage, least, whole_ms, parts) in [
+            ("prefill", 0.9, number(cell, "ttft_ms"), &["h2d", "execute", "d2h", "sample"][..]),
+            ("decode", 0.97, number(cell, "tpot_ms"), &["h2d", "execute", "d2h", "sample"]),
+            ("load", 0.9, number(cell, "first_launch_load_ms"), &["read", "library", "init", "prepare", "allocate"]),
+        ] {
+            let (rows, name) = (of("measure", stage), format!("{stage} of {}", cell["cell"]));
+            let [ms, share] = [|v: &(f64, f64)| v.0, |v: &(f64, f64)| v.1].map(|pick| rows.values().map(pick).sum::<f64>());
+            assert!((share - 1.0).abs() < 1e-4, "{name}: shares sum to {share}");
+            // The one launch's mean over two queries against their median.
+            assert!((ms / whole_ms.unwrap() - 1.0).abs() < 1e-3, "{name}: {ms} of {whole_ms:?}");
+            if backend == "genie" && stage != "load" {
+                assert_eq!(rows.keys().copied().collect::<Vec<_>>(), ["query"], "{name}: Genie shows nothing of it");
+                continue;
+            }
+            let named: f64 = parts.iter().filter_map(|phase| Some(rows.get(phase)?.1)).sum();
+            assert!(named > least, "{name}: {named} in {rows:?}");
+            let main = if stage == "load" { "prepare" } else { "execute" };
+            assert!(rows[main].1 > 0.0 && rows.contains_key("unaccounted"), "{name}: {rows:?}");
+        }
+        if backend == "ort-qnn" {
+            let rows = of("profile", "decode");
+            let inside: f64 =
+                ["runtime", "host+rpc+dsp", "accelerator"].map(|part| rows[format!("execute/{part}").as_str()].0).iter().sum();
+            assert!((inside / rows["execute"].0 - 1.0).abs() < 1e-3, "the emulator's executions: {rows:?}");
+            assert!(rows["execute/accelerator"].1 > 0.5 && rows["h2d"].1 < 0.2, "{rows:?}");
+        }
+    }
+}
+
 #[test]
 fn three_engines_give_the_same_tokens_and_the_evidence_for_their_unit() {
     let dir = tempfile::tempdir().unwrap();
@@ -129,6 +169,7 @@ fn three_engines_give_the_same_tokens_and_the_evidence_for_their_unit() {
         }
     }
     operations_have_their_places(&run_dir, &layers);
+    where_the_time_goes(&run_dir, &measured);
     let samples = table(&run_dir, "samples.csv");
     assert_eq!(samples.iter().filter(|s| s["pass"] == "measure").count(), 9);
     let telemetry = table(&run_dir, "telemetry.csv");
@@ -146,7 +187,11 @@ fn operations_have_their_places(run_dir: &Path, layers: &[Row]) {
         for phase in ["prefill", "decode"] {
             let of: Vec<&Row> = layers.iter().filter(|l| l["backend"] == backend && l["phase"] == phase).collect();
             let share = |column: &str, word: &str| of.iter().filter(|l| l[column] == word).filter_map(|l| number(l, "share")).sum::<f64>();
-            assert!(share("part", "other") < 0.01, "{backend} {phase}: {:?}", of.iter().filter(|l| l["part"] == "other").collect::<Vec<_>>());
+            assert!(
+                share("part", "other") < 0.01,
+                "{backend} {phase}: {:?}",
+                of.iter().filter(|l| l["part"] == "other").collect::<Vec<_>>()
+            );
             assert!(share("op_class", "") < 0.01, "{backend} {phase}");
             // Both blocks have the same operations, and every one of these parts.
             let block = |number: &str| of.iter().filter(|l| l["block"] == number && l["part_by"] != "neighbour").count();
@@ -156,7 +201,11 @@ fn operations_have_their_places(run_dir: &Path, layers: &[Row]) {
             }
             let placed: Vec<&Row> = placement.iter().filter(|p| p["backend"] == backend && p["phase"] == phase).collect();
             let unit = if backend == "mnn" { "cpu" } else { "npu" };
-            assert_eq!(placed.iter().map(|p| (p["unit"].as_str(), p["share"].as_str())).collect::<Vec<_>>(), [(unit, "1")], "{backend} {phase}");
+            assert_eq!(
+                placed.iter().map(|p| (p["unit"].as_str(), p["share"].as_str())).collect::<Vec<_>>(),
+                [(unit, "1")],
+                "{backend} {phase}"
+            );
             assert_eq!(placed[0]["ops"], of.len().to_string());
             if backend != "mnn" {
                 // QNN prints cycles of the whole graph beside those of its operations: they account for all of it.
@@ -164,13 +213,20 @@ fn operations_have_their_places(run_dir: &Path, layers: &[Row]) {
                 assert!((sum / total - 1.0).abs() < 1e-3, "{backend} {phase}: {sum} of {total} cycles");
                 assert!((number(placed[0], "accounted").unwrap() - 1.0).abs() < 1e-3);
                 let folded = of.iter().filter(|l| l["value"] == "0").count();
-                assert!(folded > 0 && of.iter().filter(|l| l["folded"] == "1").count() == folded && placed[0]["ops_folded"] == folded.to_string());
+                assert!(
+                    folded > 0
+                        && of.iter().filter(|l| l["folded"] == "1").count() == folded
+                        && placed[0]["ops_folded"] == folded.to_string()
+                );
             }
         }
     }
     assert!(table(run_dir, "fallbacks.csv").is_empty());
     let support = table(run_dir, "support.csv");
-    assert!(support.len() == 3 && support.iter().all(|s| s["support"] == "runs" && s["cells"] == "2" && s["cells_ok"] == "1"), "{support:?}");
+    assert!(
+        support.len() == 3 && support.iter().all(|s| s["support"] == "runs" && s["cells"] == "2" && s["cells_ok"] == "1"),
+        "{support:?}"
+    );
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -281,6 +337,10 @@ fn damaged_artifacts(_: &Path, cells: &[Row]) {
     let reason =
         |backend: &str, variant: &str| &cells.iter().find(|c| c["backend"] == backend && c["variant"] == variant).unwrap()["reason"];
     assert!(reason("ort-qnn", "bad-op").to_lowercase().contains("fallback"), "{}", reason("ort-qnn", "bad-op"));
+    // The provider names the operation in its log; nothing ran it.
+    let fallbacks = table(&run_dir, "fallbacks.csv");
+    let told: Vec<_> = fallbacks.iter().map(|f| ["backend", "unit_requested", "op", "op_type", "unit"].map(|c| f[c].as_str())).collect();
+    assert_eq!(told, [["ort-qnn", "npu", "cpu_shrink", "Shrink", ""]]);
     assert_eq!(processes_with(&dir.path().display().to_string()), [""; 0]);
     a_silent_fallback(&run_dir, &here("bad-op"));
 }
@@ -305,7 +365,7 @@ fn a_silent_fallback(run_dir: &Path, model: &Path) {
     let plan: toml::Value = toml::from_str(&fs::read_to_string(run_dir.join("plan.toml")).unwrap()).unwrap();
     let planned = plan["cells"].as_array().unwrap().iter().find(|c| c["id"].as_str().unwrap().contains("variant=bad-op-")).unwrap();
     let cell: Cell = planned["cell"].clone().try_into().unwrap();
-    let expected = Expected { prompt_tokens: 40, gen_tokens: 8, queries: 2, reference: None, min_agreement: None };
+    let expected = Expected { prompt_tokens: 40, gen_tokens: 8, queries: 2, ..Expected::default() };
     let checks = OrtQnn.verify(&cell, &expected, &parsed, &captured);
     assert_eq!(
         (checks.count, checks.unit, checks.unit_found.as_deref()),
@@ -313,6 +373,8 @@ fn a_silent_fallback(run_dir: &Path, model: &Path) {
         "{checks:?}"
     );
     assert!(checks.reasons.iter().any(|r| r.contains("cpu_shrink")), "{checks:?}");
+    let fallen: Vec<_> = parsed.fallbacks.iter().map(|f| (f.op.as_str(), f.unit.as_deref())).collect();
+    assert_eq!(fallen, [("cpu_shrink", Some("cpu"))]);
 }
 
 /// MNN replaces a backend that it lacks by the CPU in silence.
@@ -321,7 +383,15 @@ fn a_unit_that_mnn_lacks() {
     let matrix = "backend = \"mnn\"\nquant = \"fp32\"\nprompt-tokens = 40\ngen-tokens = 8\nunit = [\"cpu\", \"gpu\", \"npu\"]";
     let path = scenario(dir.path(), "units", MODEL, matrix, "queries = 1", "");
     run(real(dir.path()).arg("run").arg(&path).args(["--yes", "--no-report"])).expect(6);
-    let cells = table(&only_run(&dir.path().join("results")), "cells.csv");
+    let run_dir = only_run(&dir.path().join("results"));
+    let cells = table(&run_dir, "cells.csv");
+    let support: Vec<_> = table(&run_dir, "support.csv").iter().map(|s| (s["unit"].clone(), s["support"].clone())).collect();
+    assert_eq!(support, [("cpu", "runs"), ("gpu", "fails"), ("npu", "fails")].map(|(unit, how)| (unit.to_owned(), how.to_owned())));
+    let fallbacks = table(&run_dir, "fallbacks.csv");
+    assert!(
+        fallbacks.len() == 2 && fallbacks.iter().all(|f| f["unit"] == "cpu" && f["reason"].starts_with("Can't Find type=")),
+        "{fallbacks:?}"
+    );
     let units: Vec<(&str, &str)> = cells.iter().map(|c| (c["unit_requested"].as_str(), c["status"].as_str())).collect();
     println!("{cells:?}");
     assert_eq!(units, [("cpu", "ok"), ("gpu", "unverified"), ("npu", "unverified")]);

@@ -18,6 +18,7 @@ mod report;
 mod run;
 mod runtimes;
 mod schema;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -53,6 +54,8 @@ enum Verb {
     Runtimes(runtimes::Args),
     /// Makes the page of one or more runs
     Report(report::Args),
+    /// Writes a run as a timeline for ui.perfetto.dev and chrome://tracing
+    Trace(trace::Args),
     /// Judges a run: against a baseline, the nights before it, and what its scenario requires
     Gate(gate::Args),
     /// Shows how each cell developed over many runs, where it stepped, and what changed that night
@@ -90,6 +93,7 @@ pub fn main() -> ExitCode {
         Verb::Import(args) => import::main(&args),
         Verb::Runtimes(args) => runtimes::main(args),
         Verb::Report(args) => report::main(&args),
+        Verb::Trace(args) => trace::main(&args),
         Verb::Gate(args) => gate::main(&args),
         Verb::History(args) => history::main(&args),
         Verb::Compare(args) => compare::main(&args),

@@ -80,8 +80,21 @@ pub struct Cell {
 }
 
 /// Columns of `launches.csv` that tell in what state a launch was made.
-pub const STATE: [&str; 7] =
-    ["start_skin_c", "start_npu_c", "start_cpu_c", "start_battery_c", "start_battery_pct", "start_charging", "start_screen"];
+pub const STATE: [&str; 13] = [
+    "start_skin_c",
+    "start_npu_c",
+    "start_cpu_c",
+    "start_battery_c",
+    "start_battery_pct",
+    "start_charging",
+    "start_screen",
+    "cpuset",
+    "cgroup",
+    "nice",
+    "oom_score_adj",
+    "affinity",
+    "selinux_domain",
+];
 
 /// What one launch gives for a metric: the median of its warm queries, or its own figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -216,7 +229,23 @@ fn of_launches(folder: &Path, run: &mut Run) -> Result<(), RunError> {
         }
     }
     run.problems.extend(table.complaint());
+    inherited(run);
     Ok(())
+}
+
+/// What programs inherit, of runs whose `launches.csv` does not tell it yet: as the device said of its shell.
+fn inherited(run: &mut Run) {
+    let said = run.manifest.pointer("/device_says/facts/launch").cloned().unwrap_or_default();
+    for name in ["cpuset", "nice", "affinity"] {
+        let value = match &said[name] {
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            _ => continue,
+        };
+        for cell in run.cells.values_mut() {
+            cell.state.entry(name).or_insert_with(|| vec![value.clone()]);
+        }
+    }
 }
 
 /// Metrics of queries: the median of a launch's warm ones.

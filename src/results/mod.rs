@@ -1,12 +1,13 @@
 //! The run folder: journal, launches, manifest, and the tables derived from them.
 
-mod boot;
+pub mod boot;
 pub mod folder;
 pub mod journal;
 pub mod launches;
 mod layers;
 pub mod manifest;
 pub mod npu;
+mod phases;
 pub mod pinned;
 mod placement;
 pub mod portable;

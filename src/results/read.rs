@@ -71,7 +71,8 @@ fn is_known(table: &Table, name: &str) -> bool {
     TABLES.iter().chain([table]).flat_map(|table| table.columns).any(|column| column.name == name) || metric()
 }
 
-fn cut(path: &Path) -> io::Result<bool> {
+/// Whether a file ends within a line.
+pub fn cut(path: &Path) -> io::Result<bool> {
     let mut file = File::open(path)?;
     if file.seek(SeekFrom::End(0))? == 0 {
         return Ok(false);

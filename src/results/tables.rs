@@ -19,7 +19,7 @@ use super::{
     layers,
     manifest::Manifest,
     npu::Npu,
-    placement,
+    phases, placement,
     portable::Portable,
     power::RunPower,
     prefix, roof,
@@ -198,7 +198,13 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     let mut metrics: Measured = BTreeMap::new();
     for ((dir, record), session) in ordered {
         let trace = context.telemetry(record, dir, &mut telemetry)?;
-        let m = launch_metrics(&record.timed(), record.steps.iter().filter_map(|s| s.done.as_ref()), &trace, context.discarded(record));
+        let m = launch_metrics(
+            &record.timed(),
+            record.steps.iter().filter_map(|s| s.done.as_ref()),
+            &trace,
+            context.discarded(record),
+            record.shared.as_ref(),
+        );
         let mut launch = context.launch(record, &m);
         launch.maybe("boot_session", session).number("uptime_s", boot::uptime_s(record));
         npu.launch(record, &mut launch);
@@ -226,6 +232,11 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     for table in [samples, launch_table, tokens, operations, telemetry, soak_table, happened, windows] {
         table.finish()?;
     }
+    let mut parts = Writer::new(run, &schema::PHASES)?;
+    for row in phases::rows(plan, manifest, &recorded) {
+        parts.row(&row)?;
+    }
+    parts.finish()?;
     let mut cells = Writer::new(run, &schema::CELLS)?;
     let mut placement_table = Writer::new(run, &schema::PLACEMENT)?;
     let mut fallbacks = Writer::new(run, &schema::FALLBACKS)?;
@@ -259,6 +270,19 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
 
 /// The metrics of every launch, by cell, pass and number.
 pub type Measured = BTreeMap<(String, Pass, u32), LaunchMetrics>;
+
+/// How every program is started so far: over a shell, not by Android's activity manager.
+pub const SHELL: &str = "shell";
+
+/// The columns of what a launch's program inherited (rule R6).
+fn inherited(row: &mut Row, record: &Record) {
+    let Some(done) = boot::first_step(record) else { return };
+    let context = &done.launch_context;
+    row.set("launch_context", SHELL).maybe("cpuset", context.cpuset.as_ref());
+    row.maybe("cgroup", context.cgroup.as_ref().map(|lines| lines.lines().collect::<Vec<_>>().join(";")));
+    row.maybe("nice", context.nice).maybe("oom_score_adj", context.oom_score_adj);
+    row.maybe("affinity", context.affinity.as_ref()).maybe("selinux_domain", context.selinux.as_ref());
+}
 
 /// The columns of how a launch began.
 fn begun(row: &mut Row, start: &Start) {
@@ -315,8 +339,13 @@ impl Context<'_> {
     }
 
     fn sample(&self, record: &Record, query: &Query) -> Row {
-        let kind = if query.query < self.discarded(record) { "first_query" } else { "warm_query" };
-        let metrics = query_metrics(query);
+        let kind = match record.shared.as_ref().map_or(0, |shared| shared.place) {
+            _ if query.query >= self.discarded(record) => "warm_query",
+            0 => "first_query",
+            // Another cell had the first query of the process.
+            _ => "discarded_query",
+        };
+        let metrics = query_metrics(&record.parsed, query);
         let mut row = self.figures(record, query.query, kind, &metrics);
         row.maybe("prompt_tokens", query.prompt_tokens).maybe("ttft_method", metrics.ttft_method);
         if metrics.aggregate_n.is_some() {
@@ -356,7 +385,7 @@ impl Context<'_> {
         }
         row.set("ttft_scope", scope(&record.parsed));
         row.number("reported_ttft_ms", m.reported_ttft_ms).number("reported_prefill_tok_s", m.reported_prefill_tok_s);
-        row.number("reported_decode_tok_s", m.reported_decode_tok_s);
+        row.number("reported_decode_tok_s", m.reported_decode_tok_s).number("tokens_per_step", m.tokens_per_step);
         let absent: Vec<String> = m.absent.iter().map(|(metric, why)| format!("{metric}={why}")).collect();
         row.set("absent", absent.join(";"));
         row
@@ -378,7 +407,10 @@ impl Context<'_> {
         let absent: Vec<String> = m.memory.absent.iter().map(|(name, why)| format!("{name}={why}")).collect();
         row.set("absent", absent.join(";")).maybe("lmkd_kills", record.lmkd_kills);
         row.maybe("adb_round_trips", Some(record.round_trips).filter(|n| *n > 0));
-        row.number("wall_ms", done().map(|d| d.end_ns.saturating_sub(d.start_ns) as f64 / 1e6).reduce(|a, b| a + b));
+        row.number("wall_ms", done().next().map(|_| record.took().as_secs_f64() * 1e3));
+        if let Some(shared) = &record.shared {
+            row.set("process", &shared.process).set("process_place", shared.place);
+        }
         row.number("idle_ms", record.parsed.idle_ns.map(|(from, to)| to.saturating_sub(from) as f64 / 1e6));
         if !record.parsed.queries.is_empty() {
             let warmup = warmup(&self.plan.measure, record.pass, &record.parsed);
@@ -389,8 +421,10 @@ impl Context<'_> {
         }
         if let Some(checks) = &record.checks {
             row.set("check_count", checks.count).set("check_tokens", checks.tokens).set("check_unit", checks.unit);
+            row.maybe("check_bos", checks.bos);
             row.number("token_agreement", checks.token_agreement).maybe("unit_found", checks.unit_found.as_ref());
         }
+        inherited(&mut row, record);
         // Rule R17: boot time runs on while the machine sleeps, monotonic time does not.
         let slept = done().any(|d| (d.boottime_minus_monotonic_ns[1] - d.boottime_minus_monotonic_ns[0]).abs() > 100_000_000);
         row.maybe("suspended", slept.then_some(1)).maybe("runtime_version", record.parsed.notes.get("runtime_version"));
@@ -472,7 +506,7 @@ impl Context<'_> {
         layers::rows(&record.parsed.layers, planned.cell.workload, &self.of_cell(planned))
     }
 
-    /// The agent's `t_ns,source,name,value,unit`, with the keys of the launch; also gives what of it is about memory.
+    /// The agent's `t_ns,source,name,value,unit`, with the keys of the launch (of a process that cells shared each row is one cell's); also gives what of it is about memory.
     fn telemetry(&self, record: &Record, dir: &Path, table: &mut Writer) -> Result<Trace, FolderError> {
         let mut trace = Trace::default();
         let Some(start) = record.steps.iter().find_map(|s| s.done.as_ref()).map(|d| d.start_ns) else { return Ok(trace) };
@@ -484,6 +518,9 @@ impl Context<'_> {
                 else {
                     continue;
                 };
+                if record.shared.as_ref().is_some_and(|shared| !shared.holds(t)) {
+                    continue;
+                }
                 trace.add(t, line.get(1).unwrap_or(""), line.get(2).unwrap_or(""), value);
                 let mut row = self.base(record);
                 row.number("t_ms", Some((t as f64 - start as f64) / 1e6)).set("pass", record.pass).set("launch", record.launch);

@@ -16,9 +16,10 @@ use super::{
     prompts::{self, PromptError, Prompts},
 };
 use crate::{
+    chat::ChatTemplate,
     prepare::{self, Made},
     runtimes::Cache,
-    scenario::{ArtifactSource, Plan, PlannedCell, Reference},
+    scenario::{ArtifactSource, Plan, PlannedCell, Reference, Template},
 };
 
 /// The kind of recipe of a program that brings its own model.
@@ -47,7 +48,7 @@ pub struct Workshop<'a> {
     say: &'a dyn Fn(Event),
     made: BTreeMap<String, Result<Made, Failure>>,
     own: BTreeMap<(String, Vec<String>), Result<OwnFiles, Failure>>,
-    exact: BTreeMap<(String, u32), Result<(String, Prompts), Failure>>,
+    exact: BTreeMap<(String, u32, u32), Result<(String, Prompts), Failure>>,
 }
 
 impl<'a> Workshop<'a> {
@@ -70,11 +71,12 @@ impl<'a> Workshop<'a> {
             }
             _ => (Artifact::default(), BTreeMap::new(), None),
         };
-        let queries = self.plan.measure.asked_queries();
+        let before = self.plan.asked_before(planned) as usize * self.plan.measure.asked_queries() as usize;
+        let queries = self.plan.measure.asked_queries() + before as u32;
         let Workload::Generate { prompt_tokens, gen_tokens } = planned.cell.workload;
         let geometry = planned.cell.model.geometry.as_ref();
         let usage = |e: PromptError| Failure::new(FailureKind::Usage, format!("models.{}: {e}", planned.cell.model.name));
-        let (prompts, tokenizer) = match text_of(self.plan, planned) {
+        let (mut prompts, tokenizer) = match text_of(self.plan, planned) {
             Text::Own(tokenizer) => {
                 let (hash, made) = self.exact(planned, tokenizer, queries)?;
                 // A run whose tokenizer was exchanged can't be resumed: its prompts would be others.
@@ -82,8 +84,8 @@ impl<'a> Workshop<'a> {
                 (made, Some(PathBuf::from(tokenizer)))
             }
             Text::Made => {
-                let text = self.make(planned, &self.text_recipe(planned, queries))?;
-                let mut prompts = prompts::from_artifact(&text.folder, prompt_tokens, gen_tokens, queries)
+                let text = self.make(planned, &self.text_recipe(planned))?;
+                let mut prompts = prompts::from_artifact(&text.folder, geometry.and_then(|g| g.bos), prompt_tokens, gen_tokens, queries)
                     .map_err(|e| Failure::new(FailureKind::Infra, e.to_string()))?;
                 if self.plan.verify.reference == Reference::None {
                     prompts.reference = None;
@@ -95,6 +97,10 @@ impl<'a> Workshop<'a> {
                 (prompts::synthetic(geometry, self.plan.seed, prompt_tokens, queries).map_err(usage).map_err(no_prompts)?, None)
             }
         };
+        // Rule R3: no query of a process has the prompt of another.
+        prompts.ids.drain(..before);
+        prompts.texts.drain(..before.min(prompts.texts.len()));
+        prompts.reference.as_mut().map(|reference| reference.drain(..before));
         // Genie loads a tokenizer even when it is asked with token ids.
         if let Some(path) = tokenizer.filter(|_| !paths.contains_key(TOKENIZER)) {
             artifact.files.push(TOKENIZER.to_owned());
@@ -110,19 +116,29 @@ impl<'a> Workshop<'a> {
         let seed = self.plan.seed;
         let make = || {
             let usage = |e: &dyn std::fmt::Display| Failure::new(FailureKind::Usage, format!("models.{}: {e}", model.name));
-            let prompts = prompts::exact(Path::new(tokenizer), model.geometry.as_ref(), seed, tokens, queries).map_err(|e| usage(&e))?;
-            let hash =
-                File::open(tokenizer).and_then(|mut file| content_hash(&mut file)).map_err(|e| usage(&format!("{tokenizer}: {e}")))?;
+            let path = Path::new(tokenizer);
+            let chat = match self.plan.template(&model.name) {
+                Template::Chat => Some(ChatTemplate::beside(path).map_err(|e| usage(&e))?),
+                Template::Raw => None,
+            };
+            let mut hash =
+                File::open(path).and_then(|mut file| content_hash(&mut file)).map_err(|e| usage(&format!("{tokenizer}: {e}")))?;
+            if let Some(chat) = &chat {
+                hash = Sha256::new().chain_update(hash).chain_update(chat.bytes()).finalize().into();
+            }
+            let prompts = prompts::exact((path, chat), model.geometry.as_ref(), seed, tokens, queries).map_err(|e| usage(&e))?;
             Ok((crate::hex(&hash[..8]), prompts))
         };
-        self.exact.entry((model.name.clone(), tokens)).or_insert_with(make).clone()
+        self.exact.entry((model.name.clone(), tokens, queries)).or_insert_with(make).clone()
     }
 
     /// One recipe for all prompt lengths that a model has with this number of generated tokens.
-    fn text_recipe(&self, planned: &PlannedCell, queries: u32) -> Recipe {
+    fn text_recipe(&self, planned: &PlannedCell) -> Recipe {
         let (cell, generated) = (&planned.cell, planned.cell.workload.gen_tokens());
         let same = |c: &&PlannedCell| c.cell.model == cell.model && c.cell.workload.gen_tokens() == generated && c.skipped.is_none();
         let mut lengths: Vec<u32> = self.plan.cells.iter().filter(same).map(|c| c.cell.workload.prompt_tokens()).collect();
+        let most = self.plan.cells.iter().filter(same).map(|c| self.plan.asked_before(c) + 1).max().unwrap_or(1);
+        let queries = most * self.plan.measure.asked_queries();
         lengths.sort_unstable();
         lengths.dedup();
         let args = BTreeMap::from([

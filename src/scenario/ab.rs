@@ -106,7 +106,18 @@ pub fn pair(a: &mut Plan, b: &mut Plan) -> Result<Vec<String>, AbError> {
     for key in order_b {
         leave_out(&of_b.remove(&key).unwrap_or_default(), "side A has no such cell");
     }
+    share_both(a, b);
     if a.cells.is_empty() { Err(AbError::NoPair(alone)) } else { Ok(alone) }
+}
+
+/// A pair is a launch of the same cells on each side: they share theirs where they do on both.
+fn share_both(a: &mut Plan, b: &mut Plan) {
+    let mut known: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+    for (left, right) in a.cells.iter_mut().zip(&mut b.cells) {
+        let next = known.len() as u32;
+        let group = left.launch_group.zip(right.launch_group).map(|both| *known.entry(both).or_insert(next));
+        (left.launch_group, right.launch_group) = (group, group);
+    }
 }
 
 /// A pair is measured or it is not.

@@ -71,6 +71,19 @@ pub fn idled(job: &[u8], idle_ms: u64) -> Option<Vec<u8>> {
     Some(job_bytes(&job))
 }
 
+/// The job of a launch whose queries have lengths of their own: one number of tokens out for each. `None` for bytes that are no job, and for a job of
+/// another number of queries.
+pub fn mixed(job: &[u8], gen_tokens: &[u32]) -> Option<Vec<u8>> {
+    let mut job: Job = serde_json::from_slice(job).ok()?;
+    if job.queries.len() != gen_tokens.len() {
+        return None;
+    }
+    for (query, n) in job.queries.iter_mut().zip(gen_tokens) {
+        query.gen_tokens = *n;
+    }
+    Some(job_bytes(&job))
+}
+
 /// The job file's content.
 pub fn job_bytes(job: &Job) -> Vec<u8> {
     serde_json::to_vec_pretty(job).unwrap_or_default()

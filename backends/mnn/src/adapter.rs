@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use bench_backend_api::{
     Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure,
     Fallback, Installed, Invocation, JOB_FILE, Launch, Need, ParseError, Parsed, Paths, Program, Quant, Recipe, Source, StagedFile, Step,
-    Unit, check_count, check_tokens, job, job_bytes,
+    Unit, check_bos, check_count, check_tokens, job, job_bytes,
     knowledge::Table,
-    parsed_from_events,
+    note, parsed_from_events,
     tool::{self, Told},
 };
 use serde_json::json;
@@ -83,6 +83,10 @@ impl Backend for Mnn {
         Some(Recipe { kind: "mnn-llm".to_owned(), args })
     }
 
+    fn mixes_lengths(&self, cell: &Cell) -> bool {
+        cell.asked(Axis::Variant).is_none_or(|program| !device::PROGRAMS.contains(&program))
+    }
+
     fn stage(&self, launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
         if launch.device.remote {
             return device::stage(launch);
@@ -118,7 +122,12 @@ impl Backend for Mnn {
 
     fn parse(&self, captured: &Captured) -> Result<Parsed, ParseError> {
         let mut parsed = match Told::of(captured) {
-            None => parsed_from_events(captured)?,
+            None => {
+                let mut parsed = parsed_from_events(captured)?;
+                // Our runner takes the largest logit of each forward() itself, whatever the model's configuration says.
+                parsed.notes.insert(note::SAMPLING.to_owned(), "greedy".to_owned());
+                parsed
+            }
             Some(told) => {
                 let mut parsed = device::read(captured, &told)?;
                 told.note(&mut parsed);
@@ -139,6 +148,8 @@ impl Backend for Mnn {
         let (count, mut reasons) = check_count(expected, parsed);
         let (tokens, token_agreement, why) = check_tokens(cell.quant, expected, parsed);
         reasons.extend(why);
+        // The ids go in as they are; MNN counts what went in.
+        let bos = check_bos(expected, parsed, &mut reasons);
         let replaced = replaced(parsed, captured);
         let unit_found = if replaced.is_some() { Some("cpu".to_owned()) } else { parsed.unit_reported.clone() };
         let unit = match unit_found.as_deref() {
@@ -156,7 +167,7 @@ impl Backend for Mnn {
                 Check::NotCheckable
             }
         };
-        Checks { count, tokens, unit, token_agreement, unit_found, reasons }
+        Checks { count, tokens, unit, bos, token_agreement, unit_found, reasons }
     }
 
     fn knowledge(&self) -> &'static Table {

@@ -201,7 +201,6 @@ impl Trace {
             return;
         }
         let layer = Layer {
-            graph: String::new(),
             phase: if !self.generative {
                 ""
             } else if after {
@@ -214,9 +213,7 @@ impl Trace {
             name: name.to_owned(),
             op_type: (!args.op_name.is_empty()).then(|| args.op_name.clone().into_owned()),
             unit: unit.map(str::to_owned),
-            value: None,
             value_unit: "us".to_owned(),
-            count: None,
             method: "ort-trace".to_owned(),
             value_means: Some(ValueMeans::WallTime),
             ..Layer::default()
