@@ -102,12 +102,31 @@ fn three_engines_give_the_same_tokens_and_the_evidence_for_their_unit() {
 
     // Operations from the profile pass, of both graphs, whose times feed nothing else.
     let layers = table(&run_dir, "layers.csv");
-    assert!(layers.iter().all(|l| l["backend"] == "ort-qnn" && l["device_class"] == "emulator" && l["unit"] == "npu"));
+    // Genie's are those of its binaries under ONNX Runtime's provider (rule R12): the same operations in the same order.
+    let names = |backend: &str, phase: &str| -> Vec<&str> {
+        layers.iter().filter(|l| l["backend"] == backend && l["phase"] == phase).map(|l| l["name"].as_str()).collect()
+    };
     for phase in ["prefill", "decode"] {
-        let of: Vec<&Row> = layers.iter().filter(|l| l["phase"] == phase).collect();
-        assert!(of.len() > 50, "{phase}: {} operations", of.len());
-        let share: f64 = of.iter().filter_map(|l| number(l, "share")).sum();
-        assert!((share - 1.0).abs() < 0.01, "{phase}: shares sum to {share}");
+        assert_eq!(names("genie", phase), names("ort-qnn", phase));
+    }
+    assert!(layers.iter().filter(|l| l["backend"] == "genie").all(|l| l["method"] == "same binary, qnn-detailed"));
+    for (backend, class, unit) in [("ort-qnn", "emulator", "npu"), ("genie", "emulator", "npu"), ("mnn", "pc", "cpu")] {
+        for phase in ["prefill", "decode"] {
+            let of: Vec<&Row> = layers.iter().filter(|l| l["backend"] == backend && l["phase"] == phase).collect();
+            assert!(of.iter().all(|l| l["device_class"] == class && l["unit"] == unit), "{backend}");
+            assert!(of.len() > 50, "{backend} {phase}: {} operations", of.len());
+            let share: f64 = of.iter().filter_map(|l| number(l, "share")).sum();
+            assert!((share - 1.0).abs() < 0.01, "{backend} {phase}: shares sum to {share}");
+            if backend == "mnn" {
+                // The graph as src/prepare/kind_mnn.py makes it, of two blocks: seven matrices, two norms and one attention in each, then the
+                // last norm and the head.
+                let count = |kind: &str| of.iter().filter(|l| l["op_type"] == kind).count();
+                assert_eq!(["Convolution", "LayerNorm", "Attention"].map(count), [15, 5, 2], "{phase}");
+                // Two measured queries, each of one prefill and of seven steps.
+                let forwards = if phase == "prefill" { "2" } else { "14" };
+                assert!(of.iter().all(|l| l["count"] == forwards && l["method"] == "mnn-callback" && number(l, "value").unwrap() > 0.0));
+            }
+        }
     }
     let samples = table(&run_dir, "samples.csv");
     assert_eq!(samples.iter().filter(|s| s["pass"] == "measure").count(), 9);

@@ -1,6 +1,7 @@
 //! Figures that no tool measured, made of those that were. Pure.
 
 mod compose;
+pub mod layers;
 mod leak;
 pub mod power;
 mod prefix;

@@ -4,6 +4,7 @@ mod boot;
 pub mod folder;
 pub mod journal;
 pub mod launches;
+mod layers;
 pub mod manifest;
 pub mod npu;
 pub mod pinned;

@@ -1,10 +1,12 @@
 //! The columns of every table, as data: the writers, the spec in `results/README.md` and its test all come from here.
 
 mod launches;
+mod layers;
 mod metrics;
 mod soak;
 
 pub use launches::LAUNCHES;
+pub use layers::LAYERS;
 pub use metrics::{METRIC_ENDS, METRICS, Metric};
 pub use soak::{SOAK, SOAK_EVENTS, TELEMETRY_WINDOWS};
 
@@ -122,31 +124,6 @@ pub const TOKENS: Table = Table {
         c("id", Int, true, "token id, when the runtime gives it"),
         c("t_ms", Float, false, "since the agent's spawn of the launch"),
         c("itl_ms", Float, true, "since the token before; empty for the first"),
-    ],
-};
-
-/// `layers.csv`.
-pub const LAYERS: Table = Table {
-    file: "layers.csv",
-    row: "one operation of one graph, from the profile pass",
-    columns: &[
-        c("format_version", Int, false, "version of this format"),
-        c("run", Text, false, "id of the run"),
-        c("device", Text, false, "name of the device"),
-        c("device_class", Text, false, "phone, board, pc or emulator"),
-        c("cell", Text, false, "id of the cell"),
-        c("backend", Text, false, "id of the backend"),
-        c("graph", Text, true, "name of the graph"),
-        c("phase", Text, true, "prefill or decode"),
-        c("index", Int, false, "place in the profile"),
-        c("name", Text, false, "name of the operation as printed"),
-        c("op_type", Text, true, "its type, when printed"),
-        c("unit", Text, true, "processor, when known"),
-        c("value", Float, true, "time or cycles; empty when the tool says it does not know"),
-        c("value_unit", Text, false, "us or cycles; cycles are never turned into time, those of the emulator least of all"),
-        c("share", Float, true, "of the sum of its graph, 0 to 1"),
-        c("count", Int, true, "executions behind the value"),
-        c("method", Text, false, "where the value comes from"),
     ],
 };
 
@@ -278,7 +255,7 @@ pub const CELLS: Table = Table {
             "decoding",
             Text,
             true,
-            "plain, or speculative:<kind> (rule R5), where tokens are guessed ahead: then there is no latency between tokens. Empty without a token loop",
+            "plain, or speculative:<kind> (rule R5), where tokens are guessed ahead: then there is no latency between tokens; not-checkable where neither the tool nor its configuration says. Empty without a token loop",
         ),
         c(
             "tokens_per_step",

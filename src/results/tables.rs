@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bench_backend_api::{DeviceClass, Layer, Pass, Query};
+use bench_backend_api::{DeviceClass, Pass, Query};
 
 use super::{
     boot,
@@ -447,29 +447,10 @@ impl Context<'_> {
     }
 
     fn layers(&self, record: &Record) -> Vec<Row> {
-        let mut sums: BTreeMap<(&str, &str), f64> = BTreeMap::new();
-        for layer in &record.parsed.layers {
-            *sums.entry((&layer.graph, &layer.phase)).or_default() += layer.value.unwrap_or(0.0);
-        }
         let planned = self.plan.cells.iter().find(|c| c.id == record.cell);
-        let row = |layer: &Layer| {
-            let mut row = self.base(record);
-            row.set("run", &self.manifest.run);
-            if let Some(planned) = planned {
-                row.set("backend", &planned.cell.backend);
-            }
-            row.maybe("device_class", self.class(record))
-                .set("graph", &layer.graph)
-                .set("phase", &layer.phase)
-                .set("index", layer.index)
-                .set("name", &layer.name);
-            row.maybe("op_type", layer.op_type.as_ref()).maybe("unit", layer.unit.as_ref()).number("value", layer.value);
-            row.set("value_unit", &layer.value_unit).maybe("count", layer.count).set("method", &layer.method);
-            let sum = sums.get(&(layer.graph.as_str(), layer.phase.as_str())).copied().unwrap_or(0.0);
-            row.number("share", layer.value.filter(|_| sum > 0.0).map(|v| v / sum));
-            row
-        };
-        record.parsed.layers.iter().map(row).collect()
+        let mut base = self.base(record);
+        base.set("run", &self.manifest.run).maybe("device_class", self.class(record)).maybe("backend", planned.map(|p| &p.cell.backend));
+        super::layers::rows(&record.parsed.layers, planned.map(|p| p.cell.workload), &base)
     }
 
     /// The agent's `t_ns,source,name,value,unit`, with the keys of the launch; also gives what of it is about memory.

@@ -6,7 +6,7 @@ use bench_runner_protocol::{ErrorKind, Event, Finish, MAX_WARNINGS, Unit, parse_
 
 use crate::{
     captured::Captured,
-    measurement::{Failure, FailureKind, ParseError, Parsed, Query, Token, note},
+    measurement::{Failure, FailureKind, Layer, ParseError, Parsed, Query, Token, ValueMeans, note},
 };
 
 /// Message of a run that left no event at all.
@@ -15,6 +15,9 @@ pub const NO_EVENTS: &str = "the runner printed no event";
 /// No job has as many queries (a soak of twelve hours, one every 43 ms); a file of garbage may.
 /// The test reads fewer: a debug build takes ten seconds for so many.
 const MAX_QUERIES: usize = if cfg!(test) { 20_000 } else { 1_000_000 };
+
+/// The most operations of a launch: a model of a hundred blocks has some ten thousand of them, in each phase.
+const MAX_LAYERS: usize = 200_000;
 
 /// The most that repeated notes of one key grow to, in bytes.
 const MAX_NOTE: usize = 16 << 10;
@@ -81,6 +84,8 @@ struct Open {
     idle: Option<u64>,
     /// An idle time was told whose begin, or what it was, is not known.
     idle_unknown: bool,
+    /// Operations so far, by graph and phase.
+    places: BTreeMap<(String, String), u32>,
 }
 
 /// Takes one event: within the window, and of so many queries at most.
@@ -154,8 +159,33 @@ fn take(
             };
             parsed.failure.get_or_insert(Failure::new(kind, message));
         }
+        Event::Layer { name, graph, phase, op, unit, duration_us, cycles, count, method, .. } => {
+            let known = |v: f64| (v.is_finite() && v >= 0.0).then_some(v);
+            let cycles = cycles.filter(|_| duration_us.is_none()).map(|n| n as f64);
+            if parsed.layers.len() == MAX_LAYERS {
+                return Err(format!("more than {MAX_LAYERS} layers"));
+            }
+            let (graph, phase) =
+                (graph.unwrap_or_default(), phase.filter(|p| matches!(p.as_str(), "prefill" | "decode")).unwrap_or_default());
+            let index = open.places.entry((graph.clone(), phase.clone())).or_default();
+            parsed.layers.push(Layer {
+                graph,
+                phase,
+                index: *index,
+                name,
+                op_type: op,
+                unit: unit.map(unit_word),
+                value: duration_us.or(cycles).and_then(known),
+                value_unit: if cycles.is_some() { "cycles" } else { "us" }.to_owned(),
+                count,
+                method: method.unwrap_or_else(|| "runner".to_owned()),
+                value_means: cycles.is_none().then_some(ValueMeans::WallTime),
+                ..Layer::default()
+            });
+            *index += 1;
+        }
         // Tokens of several in a line come as single ones.
-        Event::End { .. } | Event::Tokens { .. } | Event::Memory { .. } | Event::Layer { .. } => {}
+        Event::End { .. } | Event::Tokens { .. } | Event::Memory { .. } => {}
     }
     Ok(())
 }
@@ -314,6 +344,35 @@ mod tests {
             let error = parse(&with(t), None).expect_err("overlap");
             assert_eq!(error.message, "query 1 begins before query 0 is over: answer one after the other");
         }
+    }
+
+    #[test]
+    fn layers_keep_their_order_within_a_phase() {
+        let lines = r#"{"v":1,"event":"layer","t_ns":16,"name":"embed","phase":"prefill","op":"Gather","unit":"cpu","duration_us":2.5,"count":3,"method":"mnn-callback"}
+{"v":1,"event":"layer","t_ns":16,"name":"embed","phase":"decode","cycles":7}
+{"v":1,"event":"layer","t_ns":16,"name":"lm_head","phase":"prefill","duration_us":-1.0}
+{"v":1,"event":"layer","t_ns":16,"name":"x","phase":"<b>"}
+"#;
+        let parsed = parse(&with("{\"v\":1,\"event\":\"end\"", &format!("{lines}{{\"v\":1,\"event\":\"end\"")), None).unwrap();
+        let told: Vec<_> = parsed
+            .layers
+            .iter()
+            .map(|l| (l.phase.as_str(), l.index, l.name.as_str(), l.value, l.value_unit.as_str(), l.method.as_str()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("prefill", 0, "embed", Some(2.5), "us", "mnn-callback"),
+                ("decode", 0, "embed", Some(7.0), "cycles", "runner"),
+                // Less than nothing is no time.
+                ("prefill", 1, "lm_head", None, "us", "runner"),
+                ("", 0, "x", None, "us", "runner"),
+            ]
+        );
+        assert_eq!(
+            (parsed.layers[0].op_type.as_deref(), parsed.layers[0].unit.as_deref(), parsed.layers[0].count),
+            (Some("Gather"), Some("cpu"), Some(3))
+        );
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub use cell::{Axis, Cell, DeviceClass, Geometry, Model, Pass, Quant, Setting, U
 pub use checks::{Check, Checks, Expected, check_bos, check_count, check_reported, check_tokens, contradiction};
 pub use events::{NO_EVENTS, parsed_from_events, parsed_until_wrong};
 pub use job::{JOB_FILE, idled, job, job_bytes, prolonged};
-pub use measurement::{Failure, FailureKind, GraphTime, Hint, Layer, ParseError, Parsed, Query, TOKENS_PER_STEP, Token, note};
+pub use measurement::{
+    Failure, FailureKind, Fallback, GraphTime, Hint, Layer, ParseError, Parsed, Query, TOKENS_PER_STEP, Token, ValueMeans, note,
+};
 pub use npu::NpuProfile;
 pub use reader::{ReadMeasurement, Reader, Reading, SourceFile, Unreadable};

@@ -110,8 +110,24 @@ impl Query {
     }
 }
 
+words! {
+    /// What the number of a [`Layer`] is. Only like is added up or compared.
+    ValueMeans {
+        /// Cycles of all threads of the accelerator (HVX, HMX, DMA) together: work, not a length of time.
+        ThreadCycles = "thread-cycles",
+        /// Cycles that the operation adds to the longest chain of the graph.
+        CriticalPathCycles = "critical-path-cycles",
+        /// Cycles from the operation's begin to its end, on the counter of one core.
+        ElapsedCycles = "elapsed-cycles",
+        /// From the operation's begin to its end, on the clock of the processor that ran it.
+        WallTime = "wall-time",
+        /// The row is a type of operation: the times of all of that type together.
+        WallTimeOfType = "wall-time-of-type",
+    }
+}
+
 /// One operation of a graph, from a profiling pass.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Layer {
     /// Name of the graph, or an empty text.
     pub graph: String,
@@ -129,10 +145,34 @@ pub struct Layer {
     pub value: Option<f64>,
     /// `us` or `cycles`. Cycles are never turned into time.
     pub value_unit: String,
-    /// Executions that the value is summed or averaged over, when known.
+    /// Executions that the value is the mean of, when known.
     pub count: Option<u32>,
     /// Where the value comes from, for instance `qnn-detailed`.
     pub method: String,
+    /// What the value is, when the tool's documentation says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value_means: Option<ValueMeans>,
+    /// What the tool itself prints for the whole graph, in the value's unit and as the mean of the same executions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph_total: Option<f64>,
+    /// What else the tool says of the operation, under short names with their units: `wait_cycles`, `dram_read_bytes`, `resources`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub details: BTreeMap<String, String>,
+}
+
+/// An operation that did not run on the unit that was asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fallback {
+    /// Its name; empty when the whole model fell back.
+    pub op: String,
+    /// Its type, when the tool says.
+    pub op_type: Option<String>,
+    /// Where it ran instead: `npu`, `gpu`, `cpu`; `None` when nothing ran it.
+    pub unit: Option<String>,
+    /// The tool's reason, when it gives one.
+    pub reason: Option<String>,
+    /// What said so, for instance `qnn-ep-log`.
+    pub source: String,
 }
 
 /// Time of one graph under a tool that has no token loop (rule R11).
@@ -169,6 +209,9 @@ pub struct Parsed {
     pub graphs: Vec<GraphTime>,
     /// Operations, from the profile pass.
     pub layers: Vec<Layer>,
+    /// Operations that fell back to another unit, as the runtime's log or trace says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallbacks: Vec<Fallback>,
     /// What the runtime's own profile says of the NPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub npu: Option<NpuProfile>,

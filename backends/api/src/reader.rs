@@ -48,6 +48,14 @@ impl ReadMeasurement {
         }
         self
     }
+
+    /// Adds what the tool printed, under its own name, unless it is not a finite number. A whole number stays one.
+    pub fn report(&mut self, name: impl Into<String>, value: f64) -> &mut Self {
+        let number =
+            if value.fract() == 0.0 && value.abs() < 9e15 { Some((value as i64).into()) } else { serde_json::Number::from_f64(value) };
+        self.reported.extend(number.map(|number| (name.into(), Value::Number(number))));
+        self
+    }
 }
 
 /// What a tool's output says.

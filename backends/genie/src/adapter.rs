@@ -3,6 +3,7 @@
 
 mod config;
 mod device;
+mod same_binary;
 
 use std::collections::BTreeMap;
 
@@ -27,6 +28,9 @@ pub struct Genie;
 
 const PROFILE: &str = "genie_profile.json";
 
+/// Genie's own step, the last one.
+const QUERY: &str = "query";
+
 fn runner() -> Need {
     Need::Runner { name: "bench-genie-runner".to_owned() }
 }
@@ -37,11 +41,12 @@ impl Backend for Genie {
     }
 
     fn describe(&self) -> Description {
-        Description { name: "Genie", default_unit: Unit::Npu, makes: context::MADE, layers: false }
+        Description { name: "Genie", default_unit: Unit::Npu, makes: context::MADE, layers: true }
     }
 
     fn needs(&self, device: &DeviceFacts) -> Vec<Need> {
-        if device.remote { device::needs(device) } else { vec![package(), runner()] }
+        let own = if device.remote { device::needs(device) } else { vec![package(), runner()] };
+        own.into_iter().chain(same_binary::needs(device)).collect()
     }
 
     fn probe(&self, device: &DeviceFacts, installed: &Installed) -> Availability {
@@ -93,7 +98,7 @@ impl Backend for Genie {
         let model = config::files(launch).map(|f| StagedFile { name: f.clone(), source: Source::Artifact(f.clone()) });
         if launch.device.remote {
             let job = || Ok(job_bytes(&genie_job(launch, "libGenie.so".to_owned())?));
-            return Ok(device::stage(launch, job)?.into_iter().chain(model).collect());
+            return Ok(same_binary::staged(launch, device::stage(launch, job)?.into_iter().chain(model).collect()));
         }
         tool::runs_here(launch.cell, &device::PROGRAMS[1..])?;
         if let Some(profile) = launch.cell.asked(Axis::PerfProfile) {
@@ -107,12 +112,13 @@ impl Backend for Genie {
             StagedFile { name: CONFIG.to_owned(), source: Source::Bytes(config) },
         ];
         files.extend(model);
-        Ok(files)
+        Ok(same_binary::staged(launch, files))
     }
 
     fn steps(&self, launch: &Launch<'_>, paths: &Paths) -> Vec<Step> {
+        let others = same_binary::steps(launch, paths);
         if launch.device.remote {
-            return device::steps(launch, paths);
+            return others.into_iter().chain(device::steps(launch, paths)).collect();
         }
         let libraries = launch.installed.path(&package()).to_owned();
         let env = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), libraries)]);
@@ -122,7 +128,11 @@ impl Backend for Genie {
             env,
             outputs: vec![PROFILE.to_owned(), CONFIG.to_owned()],
         };
-        vec![Step { name: "query".to_owned(), invocation }]
+        others.into_iter().chain([Step { name: QUERY.to_owned(), invocation }]).collect()
+    }
+
+    fn excuse(&self, step: &str, captured: &Captured) -> Option<String> {
+        (step != QUERY).then(|| same_binary::excuse(step, captured))
     }
 
     fn parse(&self, captured: &Captured) -> Result<Parsed, ParseError> {
@@ -150,6 +160,7 @@ impl Backend for Genie {
             parsed.notes.insert("runtime_version".to_owned(), format!("Genie API {version}"));
         }
         parsed.notes.insert("engine".to_owned(), "genie".to_owned());
+        same_binary::layers(captured, &mut parsed);
         Ok(parsed)
     }
 

@@ -142,6 +142,8 @@ def settings(job):
         config["backend_type"] = default
     if config.get("backend_type", "cpu") not in BACKENDS:
         raise Failure("usage", f"backend_type {config['backend_type']!r}: one of {', '.join(BACKENDS)}")
+    if job["profile"] == "layers":
+        config["enable_debug"] = True  # has to stand before the load
     return config
 
 
@@ -185,7 +187,7 @@ def check_files(path, vocab):
 
 
 def load(job, config, events):
-    """The loaded model. The import belongs to the load: it is MNN's library that comes with it."""
+    """The loaded model and its unit. The import belongs to the load: it is MNN's library that comes with it."""
     file = job["model"]["files"].get("config")
     if file is None:
         raise Failure("usage", "model.files.config is missing")
@@ -218,8 +220,90 @@ def load(job, config, events):
     fallback = FALLBACK.search(text)
     if fallback:
         events.now("note", key="fallback", value=fallback.group())
-    events.now("load_end", loaded_at, unit=proven_unit({**written, **config}, bool(fallback)))
-    return model
+    unit = proven_unit({**written, **config}, bool(fallback))
+    events.now("load_end", loaded_at, unit=unit)
+    return model, unit
+
+
+class Operators:
+    """Time of every operator of the engine's own forwards, by MNN's debug callback: it is called before and after each operator.
+
+    Python's package does not pass Llm::setDebugCallback on, but its library exports it. What is called here are exported functions of the
+    library, with GNU's layout of std::function, and only where the object is what it is taken for. The mode costs time (enable_debug):
+    it belongs into a profiling pass, whose token times count for nothing."""
+
+    METHOD = "mnn-callback"
+
+    def __init__(self, model):
+        import _mnncengine
+
+        library = ctypes.CDLL(_mnncengine.__file__)
+        # A Python object's head is followed by the pointer to the C++ object, which begins with its class's table of functions.
+        self._llm = ctypes.c_void_p.from_address(id(model._c_obj) + object.__basicsize__).value
+        functions = ctypes.addressof(ctypes.c_char.in_dll(library, "_ZTVN3MNN11Transformer3LlmE")) + 2 * ctypes.sizeof(ctypes.c_void_p)
+        if not self._llm or ctypes.c_void_p.from_address(self._llm).value != functions:
+            raise ValueError("the model is not a plain Llm of MNN")
+        self._name, self._type = (library[f"_ZNK3MNN12OperatorInfo4{what}Ev"] for what in ("name", "type"))
+        for function in (self._name, self._type):  # a std::string's first field is the address of its text
+            function.argtypes, function.restype = [ctypes.c_void_p], ctypes.POINTER(ctypes.c_char_p)
+        install = library["_ZN3MNN11Transformer3Llm16setDebugCallbackEOSt8functionIFbRKSt6vectorIPNS_6TensorESaIS5_EEPKNS_12OperatorInfoEEESF_"]
+        install.argtypes, install.restype = [ctypes.c_void_p] * 3, None
+        manager = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)
+        invoker = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
+
+        class Function(ctypes.Structure):
+            _fields_ = [("data", ctypes.c_void_p * 2), ("manager", manager), ("invoker", invoker)]
+
+        # Nothing is held, so that there is nothing to copy or to free.
+        managed = manager(lambda *_: False)
+        self._kept = [managed, invoker(self._before), invoker(self._after)]  # the library calls them as long as the process lives
+        functions = [Function(manager=managed, invoker=called) for called in self._kept[1:]]
+        install(self._llm, *map(ctypes.addressof, functions))
+        self._forward, self._forwards, self._begun = [], {"prefill": [], "decode": []}, 0
+
+    def _before(self, _data, _tensors, _info):
+        self._begun = time.monotonic_ns()
+        return True
+
+    def _after(self, _data, _tensors, info):
+        took = time.monotonic_ns() - self._begun
+        self._forward.append((self._name(info[0])[0], self._type(info[0])[0], took))
+        return True
+
+    def forward(self, phase):
+        """A forward begins; without a phase it is not counted."""
+        self._forward = []
+        if phase:
+            self._forwards[phase].append(self._forward)
+
+    def write(self, events):
+        for phase, forwards in self._forwards.items():
+            if not forwards:
+                continue
+            # Where MNN lays a graph out again, it has other operators: those of most forwards are told.
+            names = [tuple(name for name, _, _ in forward) for forward in forwards]
+            usual = max(names, key=names.count)
+            same = [forward for forward, of in zip(forwards, names) if of == usual]
+            events.now("note", key="operators", value=f"{phase}: {len(usual)}, mean of {len(same)} of {len(forwards)} forwards, the discarded query apart")
+            for operator in zip(*same):
+                name, kind, _ = operator[0]
+                events.now(
+                    "layer", name=name.decode(errors="replace"), phase=phase, op=kind.decode(errors="replace"), unit="cpu",
+                    duration_us=sum(took for _, _, took in operator) / len(operator) / 1000, count=len(operator), method=self.METHOD,
+                )
+
+
+def operators(model, job, unit, events):
+    """The times of operators in a profiling pass, else None. A GPU or NPU computes after the callback: its times would mean nothing."""
+    if job["profile"] != "layers":
+        return None
+    try:
+        if unit != "cpu":
+            raise ValueError("only on the CPU does an operator end before its callback")
+        return Operators(model)
+    except (ImportError, AttributeError, ValueError) as e:
+        events.now("note", key="operators", value=f"no times of operators: {e}")
+        return None
 
 
 def proven_unit(config, fallback):
@@ -234,13 +318,15 @@ def proven_unit(config, fallback):
     return "cpu" if config.get("backend_type", "cpu") == "cpu" else None
 
 
-def answer(model, query, job, events):
+def answer(model, query, job, events, profile=None):
     """Greedy; nothing ends it before gen_tokens."""
     import numpy
 
     number, ids, n, vocab = query["query"], query["ids"], query["gen_tokens"], job["model"]["vocab"]
 
     def step(tokens):
+        if profile is not None:
+            profile.forward(None if number == 0 and len(job["queries"]) > 1 else "prefill" if tokens is ids else "decode")
         # The prefill gives the logits of the last position alone, or of all.
         logits = numpy.asarray(model.forward(tokens).read()).reshape(-1)
         if logits.size not in (vocab, vocab * len(tokens)):
@@ -291,7 +377,8 @@ def work(arguments, events):
         raise Failure("usage", "one argument is expected: the job file")
     job = read_job(arguments[0])
     config = settings(job)
-    model = load(job, config, events)
+    model, unit = load(job, config, events)
+    profile = operators(model, job, unit, events)
     if job["perf_profile"] is not None:
         events.now("note", key="ignored", value=f"perf_profile={job['perf_profile']}: MNN has none")
     events.now("note", key="step", value="a token = MNN forward() from Python, logits copied to numpy, argmax there; the first one over the whole prompt")
@@ -304,8 +391,10 @@ def work(arguments, events):
     # A soak repeats the list with rising numbers until its time is over.
     while number < count or (events.compact and time.monotonic_ns() < begun + job["soak_ms"] * 1_000_000):
         query = job["queries"][number % count]
-        answer(model, query if number < count else {**query, "query": number}, job, events)
+        answer(model, query if number < count else {**query, "query": number}, job, events, profile)
         number += 1
+    if profile is not None:
+        profile.write(events)
 
 
 def main():

@@ -41,7 +41,7 @@ impl Backend for Mnn {
     }
 
     fn describe(&self) -> Description {
-        Description { name: "MNN", default_unit: Unit::Cpu, makes: MADE, layers: false }
+        Description { name: "MNN", default_unit: Unit::Cpu, makes: MADE, layers: true }
     }
 
     fn needs(&self, device: &DeviceFacts) -> Vec<Need> {

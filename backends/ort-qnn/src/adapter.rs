@@ -150,21 +150,7 @@ impl Backend for OrtQnn {
         if let Some(told) = Told::of(captured) {
             told.note(&mut parsed);
         }
-        for (phase, file) in PROFILES {
-            let Some(bytes) = captured.files.get(file) else { continue };
-            match OrtQnnReader.read(&[SourceFile { name: file.to_owned(), bytes: bytes.clone() }]) {
-                Ok(reading) => {
-                    let npu = reading.npu.map(|npu| NpuProfile { source: "qnn-ep-profile".to_owned(), ..npu });
-                    parsed.npu = merged(parsed.npu.take(), npu.as_ref());
-                    parsed.layers.extend(reading.layers.into_iter().map(|mut layer| {
-                        phase.clone_into(&mut layer.phase);
-                        layer.unit.get_or_insert_with(|| "npu".to_owned());
-                        layer
-                    }));
-                }
-                Err(e) => parsed.warnings.push(e.to_string()),
-            }
-        }
+        profiles(captured, &mut parsed);
         Ok(parsed)
     }
 
@@ -204,6 +190,25 @@ impl Backend for OrtQnn {
 
     fn explain(&self, failure: &Failure, launch: &Launch<'_>) -> Option<Hint> {
         bench_backend_qnn::explain(self, failure, launch)
+    }
+}
+
+/// What the provider's own profiles of both graphs say, where a launch left them.
+pub fn profiles(captured: &Captured, parsed: &mut Parsed) {
+    for (phase, file) in PROFILES {
+        let Some(bytes) = captured.files.get(file) else { continue };
+        match OrtQnnReader.read(&[SourceFile { name: file.to_owned(), bytes: bytes.clone() }]) {
+            Ok(reading) => {
+                let npu = reading.npu.map(|npu| NpuProfile { source: "qnn-ep-profile".to_owned(), ..npu });
+                parsed.npu = merged(parsed.npu.take(), npu.as_ref());
+                parsed.layers.extend(reading.layers.into_iter().map(|mut layer| {
+                    phase.clone_into(&mut layer.phase);
+                    layer.unit.get_or_insert_with(|| "npu".to_owned());
+                    layer
+                }));
+            }
+            Err(e) => parsed.warnings.push(e.to_string()),
+        }
     }
 }
 

@@ -112,7 +112,7 @@ pub enum Event {
         /// Bytes.
         bytes: u64,
     },
-    /// Time of one operation.
+    /// Time of one operation, in the order of its graph.
     Layer {
         /// Time at which it was known.
         t_ns: u64,
@@ -121,6 +121,9 @@ pub enum Event {
         /// Its graph.
         #[serde(default)]
         graph: Option<String>,
+        /// `prefill` or `decode`, where the graph has both.
+        #[serde(default)]
+        phase: Option<String>,
         /// Its type.
         #[serde(default)]
         op: Option<String>,
@@ -133,6 +136,12 @@ pub enum Event {
         /// Cycles of the unit.
         #[serde(default)]
         cycles: Option<u64>,
+        /// Executions that the duration or the cycles are the mean of.
+        #[serde(default)]
+        count: Option<u32>,
+        /// How it was found out; `runner` where nothing is said.
+        #[serde(default)]
+        method: Option<String>,
     },
     /// The run failed; the process exits with a status that is not 0.
     Error {

@@ -12,7 +12,7 @@ use bench_backend_qnn::{context, htp};
 use serde_json::json;
 
 use super::{
-    PROFILE,
+    PROFILE, QUERY,
     config::{self, CONFIG, EXTENSION, Wanted},
 };
 use crate::reader::GenieReader;
@@ -205,7 +205,7 @@ pub fn steps(launch: &Launch<'_>, paths: &Paths) -> Vec<Step> {
         ("script", SCRIPT.to_owned()),
         (prompt, prompt_file(0)),
     ]);
-    vec![way.tool().step("query", launch.device, paths, &words, vec![PROFILE.to_owned(), CONFIG.to_owned(), Told::FILE.to_owned()])]
+    vec![way.tool().step(QUERY, launch.device, paths, &words, vec![PROFILE.to_owned(), CONFIG.to_owned(), Told::FILE.to_owned()])]
 }
 
 /// The program of the SDK that a captured launch ran; `None` where tokens were timed.

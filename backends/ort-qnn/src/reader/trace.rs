@@ -7,7 +7,7 @@ use std::{
 };
 
 use bench_backend_api::{
-    Layer, ReadMeasurement, Reading,
+    Layer, ReadMeasurement, Reading, ValueMeans,
     text::{each_line, plausible_ms},
 };
 use bench_backend_qnn::ops::{add_latencies, report};
@@ -215,6 +215,8 @@ impl Trace {
             value_unit: "us".to_owned(),
             count: None,
             method: "ort-trace".to_owned(),
+            value_means: Some(ValueMeans::WallTime),
+            ..Layer::default()
         };
         places.insert(name.to_owned(), self.nodes.len());
         self.nodes.push(Node { layer, us, runs: 1 });

@@ -21,7 +21,10 @@ use self::{
     row::{Row, is, is_header},
 };
 use super::npu;
-use super::ops::{Op, phase_of, report, time, with_unit};
+use super::ops::{Op, phase_of, report, time, with_total, with_unit};
+
+/// `Layer::method` of these profiles.
+const METHOD: &str = "qnn-detailed";
 
 /// Operations of one execution.
 const MOST_OPS: usize = 1 << 20;
@@ -209,7 +212,9 @@ impl Profile {
             if !measurement.metrics.is_empty() || !measurement.reported.is_empty() {
                 reading.measurements.push(measurement);
             }
-            let mut rows = graph.ops.layers(&called, unit, "qnn-detailed");
+            let total = graph.total();
+            let mut rows = graph.ops.layers(&called, unit, METHOD);
+            with_total(&mut rows, [total]);
             // A single file's graph has no name, but the file may be called after its phase.
             rows.iter_mut().filter(|layer| layer.phase.is_empty()).for_each(|layer| phase_of(name).clone_into(&mut layer.phase));
             reading.layers.extend(rows);

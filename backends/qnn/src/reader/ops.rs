@@ -1,7 +1,7 @@
 //! What the readers of a QNN profile share: executions, their operations, and the figures made of them.
 
 use bench_backend_api::{
-    Layer, ReadMeasurement,
+    Layer, ReadMeasurement, ValueMeans,
     text::{plausible_ms, to_ms},
 };
 use serde_json::{Number, Value};
@@ -77,9 +77,11 @@ impl Sums {
             op_type: op.op_type,
             unit: unit.map(str::to_owned),
             value: op.value.map(|sum| sum / f64::from(known)),
+            value_means: means(method, &op.unit),
             value_unit: op.unit,
             count: Some(if known == 0 { executions } else { known }),
             method: method.to_owned(),
+            ..Layer::default()
         };
         self.ops.into_iter().zip(self.known).enumerate().map(row).collect()
     }
@@ -93,6 +95,30 @@ pub fn layers(executions: &[&[Op]], graph: &str, unit: Option<&str>, method: &st
         sums.add(ops.iter().map(|op| op.value));
     }
     sums.layers(graph, unit, method)
+}
+
+/// Adds what the tool prints for the whole graph: the mean over its executions, nothing when one of them lacks it.
+pub fn with_total(layers: &mut [Layer], totals: impl IntoIterator<Item = Option<f64>>) {
+    let Some(totals) = totals.into_iter().collect::<Option<Vec<f64>>>().filter(|totals| !totals.is_empty()) else { return };
+    let mean = totals.iter().sum::<f64>() / totals.len() as f64;
+    layers.iter_mut().filter(|layer| layer.value_unit == "cycles").for_each(|layer| layer.graph_total = Some(mean));
+}
+
+/// The event that heads the operations of a profile: cycles of the whole graph.
+pub fn is_total(event: &str, method: &str) -> bool {
+    let head =
+        if method == "qnn-linting" { "accelerator (critical path execute) time (cycles" } else { "accelerator (execute) time (cycles" };
+    event.to_ascii_lowercase().starts_with(head)
+}
+
+/// Cycles of a profile are those of all threads together; linting prints those of the critical path (formats/qnn.md, section 4).
+fn means(method: &str, unit: &str) -> Option<ValueMeans> {
+    match (method, unit) {
+        (_, "us") => Some(ValueMeans::WallTime),
+        ("qnn-linting", "cycles") => Some(ValueMeans::CriticalPathCycles),
+        (_, "cycles") => Some(ValueMeans::ThreadCycles),
+        _ => None,
+    }
 }
 
 /// `prefill` or `decode` when a graph's name says so: `prompt_ar128_cl4096_1_of_3`, `token_ar1_cl4096_1_of_3`, `prefill`, `decode`.

@@ -1,6 +1,6 @@
 //! QHAS: the HTP analysis summary (JSON) of qnn-profile-viewer's optrace reader.
 
-use bench_backend_api::{Layer, ReadMeasurement, Reading, text::plausible_rate};
+use bench_backend_api::{Layer, ReadMeasurement, Reading, ValueMeans, text::plausible_rate};
 use serde_json::Value;
 
 use super::ops::{phase_of, report, time};
@@ -59,6 +59,8 @@ pub fn reading(value: &Value) -> Reading {
             value_unit: "cycles".to_owned(),
             count: Some(1),
             method: "qnn-optrace".to_owned(),
+            value_means: Some(ValueMeans::ThreadCycles),
+            ..Layer::default()
         });
     }
     reading.measurements.push(measurement);

@@ -2,8 +2,11 @@
 
 use bench_backend_api::ReadMeasurement;
 
-use super::row::{Row, is};
-use crate::reader::ops::{Op, Sums, add_latencies, report, time, with_unit};
+use super::{
+    METHOD,
+    row::{Row, is},
+};
+use crate::reader::ops::{Op, Sums, add_latencies, is_total, report, time, with_unit};
 
 /// Executions whose latencies are kept.
 const MOST_LATENCIES: usize = 1 << 20;
@@ -142,6 +145,12 @@ impl Graph {
                 None => {}
             }
         }
+    }
+
+    /// What is printed for the whole graph, in cycles: the mean over its executions, nothing when one of them lacks it.
+    pub fn total(&self) -> Option<f64> {
+        let total = self.means.iter().find(|mean| is_total(&mean.identifier, METHOD))?;
+        (total.n == self.executions).then(|| total.sum / total.n as f64)
     }
 
     /// Latencies, and the means of the parts of an execution, as the tool names them.
