@@ -286,7 +286,7 @@ pub const CELLS: Table = Table {
             "decoding",
             Text,
             true,
-            "plain, or speculative:<kind> (rule R5), where tokens are guessed ahead: then there is no latency between tokens. Empty without a token loop",
+            "plain, or speculative:<kind> (rule R5), where tokens are guessed ahead: then there is no latency between tokens; not-checkable where neither the tool nor its configuration says. Empty without a token loop",
         ),
         c(
             "tokens_per_step",

@@ -136,9 +136,11 @@ pub fn stage(launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
         told.notes.insert(key.to_owned(), value);
     }
     // llm_bench reads the model's own configuration; llm_demo a copy of it.
-    let own = launch.artifact.meta.get("config").and_then(|config| config.get("sampler_type")).and_then(Value::as_str);
-    let sampling = if run.name == DEMO_NAME { Some("greedy".to_owned()) } else { own.map(|kind| format!("{kind}, as config.json says")) };
-    let guesses = launch.artifact.meta.get("config").and_then(|config| config.get("speculative_type")).and_then(Value::as_str);
+    let own = launch.artifact.meta.get("config");
+    let word = |key: &str| own.and_then(|config| config.get(key)).and_then(Value::as_str);
+    let greedy = (run.name == DEMO_NAME).then(|| "greedy".to_owned());
+    let sampling = greedy.or_else(|| word("sampler_type").map(|kind| format!("{kind}, as config.json says")));
+    let guesses = own.map(|_| word("speculative_type").unwrap_or("false"));
     let prompt = match (run.name, own_prompt) {
         (DEMO_NAME, false) => None,
         (DEMO_NAME, true) => Some("the artifact's prompt.txt"),
