@@ -32,6 +32,6 @@ pub use events::{NO_EVENTS, parsed_from_events, parsed_until_wrong};
 pub use job::{JOB_FILE, idled, job, job_bytes, prolonged};
 pub use measurement::{Failure, FailureKind, Fallback, GraphTime, Hint, Layer, ParseError, Parsed, Query, Token, ValueMeans};
 pub use npu::NpuProfile;
-pub use parts::PhasePart;
+pub use parts::{Nest, PhasePart};
 pub use phases::PhaseSpan;
 pub use reader::{ReadMeasurement, Reader, Reading, SourceFile, Unreadable};
