@@ -12,6 +12,7 @@ mod exit;
 mod gate;
 mod history;
 mod import;
+mod metric;
 mod parse;
 mod plan;
 mod report;
@@ -82,7 +83,16 @@ enum Format {
 /// Parses the command line, carries the verb out and says how it went.
 pub fn main() -> ExitCode {
     // A broken pipe (`bench plan x | head`) ends the program quietly instead of as a panic.
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        // Help and version.
+        Err(error) if !error.use_stderr() => error.exit(),
+        Err(error) => {
+            // It quotes the command line, and with it names of files. Its text is without colour, whose codes are what a name must not have.
+            note(crate::safe::printable_lines(&error.render().to_string()).trim_end());
+            return Code::Usage.into();
+        }
+    };
     let result = match args.verb {
         Verb::Run(args) => run::main(&args),
         Verb::Plan(args) => plan::main(&args),

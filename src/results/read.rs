@@ -12,7 +12,7 @@ use std::{
 use polars::prelude::{DataFrame, Expr, IntoLazy, LazyCsvReader, LazyFileListReader, PlRefPath, col};
 use thiserror::Error;
 
-use super::schema::{METRIC_ENDS, METRICS, TABLES, Table};
+use super::schema::{FORMAT_VERSION, METRIC_ENDS, METRICS, TABLES, Table};
 pub use crate::safe::visible;
 
 /// A table that can't be read as CSV.
@@ -83,6 +83,10 @@ pub fn cut(path: &Path) -> io::Result<bool> {
     Ok(last != *b"\n")
 }
 
+fn number(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|value: &f64| value.is_finite())
+}
+
 impl Loaded {
     /// Number of rows.
     pub fn rows(&self) -> usize {
@@ -104,11 +108,22 @@ impl Loaded {
             .into_iter()
             .map(|text| {
                 let text = text?;
-                let number = text.trim().parse().ok().filter(|value: &f64| value.is_finite());
+                let number = number(&text);
                 self.unreadable += usize::from(number.is_none());
                 number
             })
             .collect()
+    }
+
+    /// Rows in which something stands that is no finite number.
+    pub fn not_numbers(&self, name: &str) -> Vec<usize> {
+        let odd = |(row, text): (usize, Option<String>)| text.filter(|text| number(text).is_none()).map(|_| row);
+        self.text(name).into_iter().enumerate().filter_map(odd).collect()
+    }
+
+    /// The first version of the format in the rows that is newer than this bench knows; `format_version` has to be wanted.
+    pub fn newer(&mut self) -> Option<i64> {
+        self.int("format_version").into_iter().flatten().find(|found| *found > i64::from(FORMAT_VERSION))
     }
 
     /// A column as whole numbers.

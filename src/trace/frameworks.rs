@@ -15,6 +15,7 @@ use bench_backend_api::{
 use super::{
     alignment::Bounds,
     launch::Launch,
+    recorded::{is_first, ran},
     spans::{Span, nested, ns},
     writer::{Track, Writer},
 };
@@ -51,8 +52,8 @@ pub fn draw<W: Write>(
     writer: &mut Writer<W>,
     notes: &mut Vec<String>,
 ) -> io::Result<()> {
-    let begin = ns(launch.window.0);
-    let window = (begin, launch.window.1.map_or(begin, ns));
+    let Some((begin, end)) = ran(record).filter(|_| is_first(record)) else { return Ok(()) };
+    let window = (ns(begin), ns(end.unwrap_or(begin)));
     for path in files(dir, record) {
         let Ok(bytes) = fs::read(&path) else { continue };
         let file = path.file_name().unwrap_or_default().to_string_lossy();

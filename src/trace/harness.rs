@@ -29,29 +29,34 @@ pub struct Part {
 }
 
 impl Part {
-    /// What the launches say about the offset between the two clocks: each began and ended on the device between two lines. `device` has their windows.
-    pub fn bounds(&self, device: &BTreeMap<(u32, Key), (i64, i64)>) -> Bounds {
+    /// What the launches say about the offset between the two clocks: each began and ended on the device between two lines.
+    pub fn bounds(&self, device: &BTreeMap<(u32, Key), Enclosed>) -> Bounds {
         let bounds = |(key, begun, ended): &(Key, i64, i64)| {
-            let window = device.get(&(self.segment, key.clone()))?;
-            Some(Bounds { low: window.1.saturating_sub(ended.saturating_add(JOURNAL_NS)), high: window.0.saturating_sub(*begun) })
+            let (begin, end) = *device.get(&(self.segment, key.clone()))?;
+            let low = end.map_or(i64::MIN, |end| end.saturating_sub(ended.saturating_add(JOURNAL_NS)));
+            Some(Bounds { low, high: begin.map_or(i64::MAX, |begin| begin.saturating_sub(*begun)) })
         };
         self.launches.iter().filter_map(bounds).fold(Bounds::OPEN, Bounds::and)
     }
 }
+
+/// Begin and end of a process on the device, ns; each with the launch whose line in the journal is next to it, where cells shared it.
+pub type Enclosed = (Option<i64>, Option<i64>);
 
 /// What is open while the journal is read.
 #[derive(Default)]
 struct Open {
     began: Option<i64>,
     block: Option<(u32, Span)>,
-    launch: Option<(Key, i64)>,
+    /// Begun and not ended; several where cells share a process.
+    launches: Vec<(Key, i64)>,
 }
 
 impl Open {
     /// Ends what is open at the end of a part.
     fn close(&mut self, part: &mut Part) {
         part.spans.extend(self.block.take().map(|(_, span)| span));
-        if let Some((key, at)) = self.launch.take() {
+        for (key, at) in self.launches.drain(..) {
             part.moments.push((at, format!("{} {}-{:03} begun, and no end is recorded", key.0, key.1, key.2), Args::new()));
         }
         if let Some(began) = self.began.take() {
@@ -109,14 +114,11 @@ fn take(event: &Event, at: i64, part: &mut Part, open: &mut Open) {
             part.spans.push(Span { args: words(args), ..Span::new("settle", lasted(*seconds), at) });
             reaches(open, *block, at);
         }
-        Event::LaunchBegin { cell, pass, launch, .. } => {
-            if let Some((key, at)) = open.launch.replace(((cell.clone(), pass.to_string(), *launch), at)) {
-                part.moments.push((at, format!("{} {}-{:03} begun, and no end is recorded", key.0, key.1, key.2), Args::new()));
-            }
-        }
+        Event::LaunchBegin { cell, pass, launch, .. } => open.launches.push(((cell.clone(), pass.to_string(), *launch), at)),
         Event::LaunchEnd { cell, pass, launch, block, status, failure, .. } => {
             let key = (cell.clone(), pass.to_string(), *launch);
-            if let Some((_, begun)) = open.launch.take_if(|(begun, _)| *begun == key) {
+            if let Some(place) = open.launches.iter().rposition(|(begun, _)| *begun == key) {
+                let (_, begun) = open.launches.remove(place);
                 let args = json!({"status": status.as_str(), "failure": failure.as_ref().map(ToString::to_string)});
                 part.spans.push(Span { args: words(args), ..Span::new(format!("{cell} {pass}-{launch:03}"), begun, at) });
                 part.launches.push((key, begun, at));
@@ -194,7 +196,7 @@ mod tests {
         assert_eq!((all[1].boot.as_deref(), all[1].segment), (None, 1));
         assert_eq!(all[1].moments[0].1, "a measure-001 begun, and no end is recorded");
         // The launch ran from 50 to 52 s on the device: begun after 7 s, ended before 10.001 s of the host.
-        let windows = [((0, key), (50_000_000_000, 52_000_000_000))].into_iter().collect();
+        let windows = [((0, key), (Some(50_000_000_000), Some(52_000_000_000)))].into_iter().collect();
         let bounds = all[0].bounds(&windows);
         assert_eq!((bounds.low + zero, bounds.high + zero), (41_999_000_000, 43_000_000_000));
         assert_eq!(all[1].bounds(&windows), Bounds::OPEN);

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use bench_backend_api::{Parsed, Query};
+use bench_backend_api::{Parsed, PhaseSpan, Query};
 use serde_json::json;
 
 use super::{
@@ -14,9 +14,10 @@ use super::{
 pub const HARNESS: u32 = 1;
 const RUNNER: u32 = 2;
 const TOKENS: u32 = 3;
-const WINDOWS: u32 = 4;
+const PHASES: u32 = 4;
+const WINDOWS: u32 = 5;
 /// Where moments go: throttling, trips, failures.
-pub const MARKS: u32 = 5;
+pub const MARKS: u32 = 6;
 
 /// Which launch: cell, pass, number.
 pub type Key = (String, String, u32);
@@ -65,8 +66,9 @@ impl Launch {
         let parsed = &self.parsed;
         let (begin, end) = (ns(self.window.0), self.window.1.map(ns));
         let queries: Vec<Span> = parsed.queries.iter().flat_map(query).collect();
-        let inner = || queries.iter().chain(&self.steps).map(|span| span.to).max();
-        let whole = Span { args: self.args.clone(), ..Span::new(self.title(), begin, end.or_else(inner).unwrap_or(begin)) };
+        let inner = queries.iter().chain(&self.steps).map(|span| span.to).max();
+        // In six digits a launch may end before its last token.
+        let whole = Span { args: self.args.clone(), ..Span::new(self.title(), begin, end.max(inner).unwrap_or(begin)) };
         let part = |name: &str, at: Option<(u64, u64)>| at.map(|(from, to)| Span::new(name, ns(from), ns(to)));
         let parts = [part("load", parsed.load_ns), part("idle, model in memory", parsed.idle_ns)];
         nested([whole].into_iter().chain(self.steps.iter().cloned()).chain(parts.into_iter().flatten()).chain(queries).collect())
@@ -89,12 +91,27 @@ impl Launch {
         nested(self.parsed.queries.iter().flat_map(of).collect())
     }
 
+    /// What the runner tells of the parts of its load and its queries.
+    fn phases(&self) -> Vec<Span> {
+        let span = |phase: &PhaseSpan| {
+            let mut span = Span::new(phase.phase.clone(), ns(phase.begin_ns), ns(phase.end_ns));
+            span.args.extend(phase.query.map(|query| ("query".to_owned(), query.into())));
+            span.args.extend(phase.token.map(|token| ("token".to_owned(), token.into())));
+            span
+        };
+        nested(self.parsed.phases.iter().map(span).collect())
+    }
+
     /// Draws it into a process.
     pub fn draw<W: Write>(&self, pid: u32, writer: &mut Writer<W>) -> io::Result<()> {
         let windows = nested(self.windows.clone());
-        for (tid, name, spans) in
-            [(RUNNER, "runner", self.runner()), (TOKENS, "tokens", self.tokens()), (WINDOWS, "windows of soaks", windows)]
-        {
+        let tracks = [
+            (RUNNER, "runner", self.runner()),
+            (TOKENS, "tokens", self.tokens()),
+            (PHASES, "phases of the runner", self.phases()),
+            (WINDOWS, "windows of soaks", windows),
+        ];
+        for (tid, name, spans) in tracks {
             if !spans.is_empty() {
                 writer.thread(Track { pid, tid }, name)?;
                 writer.spans(Track { pid, tid }, spans)?;

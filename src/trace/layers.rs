@@ -21,12 +21,13 @@ pub fn laid(layers: &[Layer], from_ns: i64) -> Laid {
     let mut all = Laid { in_cycles: layers.iter().filter(|layer| layer.value_unit == "cycles").count(), ..Laid::default() };
     for layer in layers.iter().filter(|layer| layer.value_unit == "us") {
         let Some(value) = layer.value.filter(|us| (0.0..1e12).contains(us)) else { continue };
-        let graph = [layer.phase.as_str(), layer.graph.as_str()].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
-        let track = all.tracks.entry(if graph.is_empty() { "operations".to_owned() } else { graph }).or_default();
+        // A graph may be told by several methods: each tells the whole of it.
+        let words = [layer.phase.as_str(), layer.graph.as_str(), layer.method.as_str()];
+        let name = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+        let track = all.tracks.entry(name).or_default();
         let begin = track.last().map_or(from_ns, |before| before.to);
         let mut span = Span::new(layer.name.clone(), begin, begin.saturating_add((value * 1e3).round() as i64));
-        let words =
-            json!({"index": layer.index, "op_type": layer.op_type, "unit": layer.unit, "executions": layer.count, "method": layer.method});
+        let words = json!({"index": layer.index, "op_type": layer.op_type, "unit": layer.unit, "executions": layer.count, "means": layer.value_means});
         span.args.extend(words.as_object().into_iter().flatten().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k.clone(), v.clone())));
         track.push(span);
     }
@@ -39,18 +40,8 @@ mod tests {
     use super::*;
 
     fn layer(phase: &str, name: &str, value: Option<f64>, unit: &str) -> Layer {
-        Layer {
-            graph: String::new(),
-            phase: phase.to_owned(),
-            index: 0,
-            name: name.to_owned(),
-            op_type: None,
-            unit: None,
-            value,
-            value_unit: unit.to_owned(),
-            count: Some(3),
-            method: "m".to_owned(),
-        }
+        let (phase, name, value_unit) = (phase.to_owned(), name.to_owned(), unit.to_owned());
+        Layer { phase, name, value, value_unit, count: Some(3), method: "m".to_owned(), ..Layer::default() }
     }
 
     #[test]
@@ -67,9 +58,9 @@ mod tests {
             us("prefill", "g", -1.0),
         ];
         let all = laid(&layers, 1000);
-        let told: Vec<_> = all.tracks["prefill"].iter().map(|s| (s.name.as_str(), s.from, s.to)).collect();
+        let told: Vec<_> = all.tracks["prefill m"].iter().map(|s| (s.name.as_str(), s.from, s.to)).collect();
         assert_eq!(told, [("a", 1000, 3500), ("b", 3500, 3500), ("c", 3500, 4500)]);
         assert_eq!((all.tracks.len(), all.in_cycles), (2, 1));
-        assert_eq!(all.tracks["decode"][0].args["executions"], 3);
+        assert_eq!(all.tracks["decode m"][0].args["executions"], 3);
     }
 }

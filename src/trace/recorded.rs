@@ -22,7 +22,7 @@ use crate::{
     analysis::soak::{Happening, Soak, Window},
     results::{
         boot::first_step,
-        launches::{FILE, Record, StepRecord},
+        launches::{FILE, Record, Shared, StepRecord},
         start::Settled,
     },
     run::EVENTS,
@@ -36,11 +36,29 @@ pub fn key(record: &Record) -> Key {
     (record.cell.clone(), record.pass.to_string(), record.launch)
 }
 
-/// Begin and end of a launch's steps, as far as the agent or the runner told them.
-pub fn window(record: &Record) -> Option<(u64, Option<u64>)> {
+/// Begin and end of the process, as far as the agent or the runner told them.
+pub fn ran(record: &Record) -> Option<(u64, Option<u64>)> {
     let told = || record.parsed.load_ns.map(|(begin, _)| begin).or_else(|| record.parsed.queries.first().map(|q| q.start_ns));
     let begin = first_step(record).map(|done| done.start_ns).or_else(told)?;
     Some((begin, record.steps.iter().filter_map(|step| Some(step.done.as_ref()?.end_ns)).max()))
+}
+
+/// Begin and end of a launch: of a process that cells shared, of this cell's part.
+fn window(record: &Record) -> Option<(u64, Option<u64>)> {
+    let part = |shared: &Shared| (shared.window_ns.0, Some(shared.window_ns.1));
+    record.shared.as_ref().map(part).or_else(|| ran(record))
+}
+
+/// The first cell of a process, which has what is of all of it.
+pub fn is_first(record: &Record) -> bool {
+    record.shared.as_ref().is_none_or(|shared| shared.place == 0)
+}
+
+/// Where the journal's lines about a launch enclose its process: begin for the first of its cells, end for the last.
+pub fn enclosed(record: &Record) -> Option<(Option<i64>, Option<i64>)> {
+    let last = record.shared.as_ref().is_none_or(|shared| shared.place + 1 == shared.cells);
+    let (begin, end) = ran(record)?;
+    Some((is_first(record).then(|| ns(begin)), end.filter(|_| last).map(ns)))
 }
 
 /// Bytes of what a launch would be drawn from.
@@ -55,7 +73,11 @@ pub fn launch(dir: &Path, record: &Record) -> Option<Launch> {
     let window = window(record)?;
     let mut parsed = record.parsed.clone();
     if record.pass == Pass::Soak {
-        parsed.queries = soaked(dir).queries;
+        let soaked = soaked(dir);
+        (parsed.queries, parsed.phases) = (soaked.queries, soaked.phases);
+    }
+    if let Some(shared) = &record.shared {
+        parsed.phases.retain(|span| shared.holds(span.begin_ns));
     }
     let several = record.steps.len() > 1;
     let step = |step: &StepRecord| {
@@ -106,19 +128,20 @@ fn marks(record: &Record, (begin, end): (u64, Option<u64>)) -> Vec<Mark> {
     let mut marks = Vec::new();
     let mut say = |at: u64, name: String| marks.push(Mark { at, name });
     let end = end.unwrap_or(begin);
-    if record.start.settle == Settled::Marked {
+    let first = is_first(record);
+    if first && record.start.settle == Settled::Marked {
         say(begin, format!("begun although the device was not as asked: {}", record.start.lacks.join("; ")));
     }
-    if let Some(others) = record.start.contended_by.as_ref().filter(|others| !others.is_empty()) {
+    if let Some(others) = record.start.contended_by.as_ref().filter(|others| first && !others.is_empty()) {
         say(begin, format!("contended before its block: {}", others.join("; ")));
     }
-    for done in record.steps.iter().filter_map(|step| step.done.as_ref()) {
+    for done in record.steps.iter().filter(|_| first).filter_map(|step| step.done.as_ref()) {
         ended(done, &mut say);
     }
     if let Some(yields) = record.parsed.npu.as_ref().and_then(|npu| npu.yields).filter(|yields| yields.sum > 0.0) {
         say(end, format!("contended: graphs gave way {} times", yields.sum));
     }
-    if let Some(kills) = record.lmkd_kills.filter(|kills| *kills > 0) {
+    if let Some(kills) = record.lmkd_kills.filter(|kills| first && *kills > 0) {
         say(end, format!("Android's low memory killer ended {kills} processes in its time"));
     }
     if let Some(failure) = &record.failure {
@@ -192,6 +215,9 @@ pub fn telemetry<W: Write>(dir: &Path, record: &Record, pid: u32, writer: &mut W
             let (Some(at), Some(value)) = (row.get(0).and_then(|t| t.parse().ok()), row.get(3).and_then(|v| v.parse().ok())) else {
                 return Ok(());
             };
+            if record.shared.as_ref().is_some_and(|shared| !shared.holds(at)) {
+                return Ok(());
+            }
             let [source, name, unit] = [1, 2, 4].map(|column| row.get(column).unwrap_or_default());
             counters.take(writer, pid, Row { at: ns(at), source, name, value, unit })
         })?;

@@ -66,7 +66,7 @@ mod tests {
         let mut seed = 7_u64;
         let mut next = || {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (seed >> 40) as i64 % 50
+            (seed >> 40).cast_signed() % 50
         };
         for _ in 0..200 {
             let spans = (0..20).map(|n| Span::new(n.to_string(), next(), next())).collect();

@@ -52,7 +52,20 @@ impl Tables {
 /// Reads all tables but the telemetry.
 pub fn launches(run: &Path) -> Result<Tables, TableError> {
     let mut tables = Tables::default();
-    let wanted = ["cell", "pass", "launch", "block", "status", "reason", "load_ms", "wall_ms", "exit_code", "npu_duty_pct", "contended"];
+    let wanted = [
+        "cell",
+        "pass",
+        "launch",
+        "block",
+        "status",
+        "reason",
+        "load_ms",
+        "wall_ms",
+        "exit_code",
+        "npu_duty_pct",
+        "contended",
+        "process_place",
+    ];
     if let Some(mut table) = read(run, &LAUNCHES, &wanted, None)? {
         let wall = table.float("wall_ms");
         let words: Vec<(&str, Vec<Option<String>>)> =
@@ -82,6 +95,11 @@ pub fn launches(run: &Path) -> Result<Tables, TableError> {
         }
         tables.problems.extend(table.complaint());
     }
+    for launch in tables.launches.values_mut().filter(|launch| launch.args.get("process_place").is_some_and(|place| place != "0")) {
+        // Its time is counted from the start of a process that answered another cell first.
+        let begin = launch.parsed.queries.iter().map(|q| q.start_ns).min().unwrap_or_default();
+        launch.window = (begin, launch.window.1.map(|wall| begin.saturating_add(wall)));
+    }
     let wanted = ["cell", "graph", "phase", "index", "name", "op_type", "unit", "value", "value_unit", "count", "method"];
     if let Some(mut table) = read(run, &LAYERS, &wanted, None)? {
         layers(&mut table, &mut tables);
@@ -105,7 +123,9 @@ fn tokens(table: &mut Loaded) -> BTreeMap<(Key, i64), Vec<Token>> {
         let id = id[row].and_then(|id| u32::try_from(id).ok());
         all.entry((key, query)).or_default().push(Token { id, t_ns: from_ms(t) });
     }
-    all.values_mut().for_each(|tokens| tokens.sort_by_key(|token| token.t_ns));
+    for tokens in all.values_mut() {
+        tokens.sort_by_key(|token| token.t_ns);
+    }
     all
 }
 
@@ -128,6 +148,7 @@ fn layers(table: &mut Loaded, tables: &mut Tables) {
             value_unit: word(&value_unit),
             count: whole(count[row]),
             method: word(&method),
+            ..Layer::default()
         });
     }
 }

@@ -16,7 +16,7 @@ use super::{
     choice::{Candidate, Wanted, choose},
     counters::Counters,
     frameworks,
-    harness::{self, Part},
+    harness::{self, Enclosed, Part},
     launch::{HARNESS, Key, Launch},
     layers::laid,
     recorded,
@@ -104,10 +104,10 @@ pub fn write<W: Write>(run: &Path, wanted: &Wanted, out: W) -> Result<Drawn, Tra
         _ => Recorded::default(),
     };
     let clock = if recorded.launches.is_empty() {
-        trace.from_tables(run, wanted)?;
+        trace.draw_tables(run, wanted)?;
         OWN_ZERO
     } else {
-        trace.from_logs(run, manifest.as_ref(), &recorded, wanted)?;
+        trace.draw_logs(run, manifest.as_ref(), &recorded, wanted)?;
         CLOCK
     };
     let other = json!({
@@ -146,7 +146,7 @@ impl<W: Write> Trace<W> {
         }
     }
 
-    fn from_logs(&mut self, run: &Path, manifest: Option<&Manifest>, recorded: &Recorded, wanted: &Wanted) -> Result<(), TraceError> {
+    fn draw_logs(&mut self, run: &Path, manifest: Option<&Manifest>, recorded: &Recorded, wanted: &Wanted) -> Result<(), TraceError> {
         self.notes.extend(recorded.warnings.iter().cloned());
         if !recorded.unfinished.is_empty() {
             self.notes.push(format!("{} launches began and have no record: the harness shows their begins", recorded.unfinished.len()));
@@ -192,7 +192,7 @@ impl<W: Write> Trace<W> {
     fn clocks(&mut self, device: &str, recorded: &Recorded) -> io::Result<BTreeMap<Option<String>, u32>> {
         let mut clocks = BTreeMap::new();
         for (_, record) in &recorded.launches {
-            let boot = recorded::window(record).and_then(|_| Some(first_step(record)?.boot_id.clone()));
+            let boot = recorded::ran(record).and_then(|_| Some(first_step(record)?.boot_id.clone()));
             if let Some(boot) = boot.filter(|boot| !clocks.contains_key(boot)) {
                 let name = match (clocks.len(), &boot) {
                     (0, _) => device.to_owned(),
@@ -221,7 +221,7 @@ impl<W: Write> Trace<W> {
             let of = (record.segment, recorded::key(record));
             let Some(done) = first_step(record) else { continue };
             boots.extend(done.boot_id.clone().map(|boot| (of.clone(), boot)));
-            windows.extend(recorded::window(record).and_then(|(begin, end)| Some((of, (ns(begin), ns(end?))))));
+            windows.extend(recorded::enclosed(record).map(|enclosed| (of, enclosed)));
         }
         let (entries, _) = journal::read(run)?;
         let last = recorded.segments.saturating_sub(1);
@@ -241,7 +241,7 @@ impl<W: Write> Trace<W> {
         Ok(())
     }
 
-    fn part(&mut self, part: Part, pid: u32, host: &HostClock, windows: &BTreeMap<(u32, Key), (i64, i64)>) -> io::Result<()> {
+    fn part(&mut self, part: Part, pid: u32, host: &HostClock, windows: &BTreeMap<(u32, Key), Enclosed>) -> io::Result<()> {
         let track = Track { pid, tid: HARNESS };
         self.writer.thread(track, "harness")?;
         let mut spans: Vec<Span> = part.spans;
@@ -249,10 +249,10 @@ impl<W: Write> Trace<W> {
             (span.from, span.to) = (host.device_ns(span.from), host.device_ns(span.to));
         }
         for (key, begun, ended) in part.launches {
-            if let Some((begin, end)) = windows.get(&(part.segment, key)).copied() {
-                spans.push(Span::new("until its program starts (staging)", host.device_ns(begun), begin));
-                spans.push(Span::new("after its end (fetching, judging)", end, host.device_ns(ended)));
-            }
+            let (begin, end) = windows.get(&(part.segment, key)).copied().unwrap_or_default();
+            let before = begin.map(|begin| Span::new("until its program starts (staging)", host.device_ns(begun), begin));
+            spans.extend(before);
+            spans.extend(end.map(|end| Span::new("after its end (fetching, judging)", end, host.device_ns(ended))));
         }
         self.writer.spans(track, nested(spans))?;
         for (at, name, args) in part.moments {
@@ -282,7 +282,7 @@ impl<W: Write> Trace<W> {
         Ok(())
     }
 
-    fn from_tables(&mut self, run: &Path, wanted: &Wanted) -> Result<(), TraceError> {
+    fn draw_tables(&mut self, run: &Path, wanted: &Wanted) -> Result<(), TraceError> {
         let tables = tables::launches(run)?;
         self.notes.extend(tables.problems);
         if tables.launches.is_empty() {

@@ -120,6 +120,8 @@ struct Trace {
     bad: Option<String>,
     /// ms.
     load: f64,
+    /// Sums of what is told beside the nodes, ms, by [`TOLD`].
+    told: [f64; TOLD.len()],
     /// ms of each run, the first [`MOST_RUNS`].
     runs: Vec<f64>,
     ran: usize,
@@ -136,6 +138,16 @@ struct Node {
     us: f64,
     runs: u32,
 }
+
+/// What nests around the nodes: loading, each run, and in it the executor, whose nodes are its kernels and, in old versions, waits at fences.
+const TOLD: [&str; 6] = [
+    "model_loading (ms)",
+    "session_initialization (ms)",
+    "model_run (ms)",
+    "SequentialExecutor::Execute (ms)",
+    "kernels (ms)",
+    "fences (ms)",
+];
 
 /// Runs whose times are kept.
 const MOST_RUNS: usize = 1 << 20;
@@ -169,6 +181,18 @@ impl Trace {
     fn event(&mut self, event: &Event<'_>) {
         let Some(us) = event.dur.filter(|us| *us >= 0.0) else { return };
         let name = event.name.as_ref();
+        let told = match event.cat.as_ref() {
+            "Session" if name.starts_with("model_loading") => Some(0),
+            "Session" => {
+                ["session_initialization", "model_run", "SequentialExecutor::Execute"].iter().position(|n| *n == name).map(|at| at + 1)
+            }
+            "Node" if name.ends_with("_kernel_time") => Some(4),
+            "Node" if name.ends_with("_fence_before") || name.ends_with("_fence_after") => Some(5),
+            _ => None,
+        };
+        if let Some(told) = told {
+            self.told[told] += us / 1e3;
+        }
         match event.cat.as_ref() {
             "Session" if name.starts_with("model_loading") || name == "session_initialization" => self.load += us / 1e3,
             "Session" if name == "model_run" => {
@@ -255,7 +279,10 @@ impl Trace {
         if self.ran > 0 {
             report(&mut measurement, "model_run events", self.ran as f64);
         }
-        if !measurement.metrics.is_empty() {
+        for (name, ms) in TOLD.iter().zip(self.told).filter(|(_, ms)| *ms > 0.0) {
+            report(&mut measurement, name, ms);
+        }
+        if !measurement.metrics.is_empty() || !measurement.reported.is_empty() {
             reading.measurements.push(measurement);
         }
         Ok(reading)
