@@ -168,8 +168,8 @@ fn three_engines_give_the_same_tokens_and_the_evidence_for_their_unit() {
             }
         }
     }
-    operations_have_their_places(&run_dir, &layers);
     where_the_time_goes(&run_dir, &measured);
+    operations_have_their_places(&run_dir, &layers);
     let samples = table(&run_dir, "samples.csv");
     assert_eq!(samples.iter().filter(|s| s["pass"] == "measure").count(), 9);
     let telemetry = table(&run_dir, "telemetry.csv");
@@ -337,10 +337,6 @@ fn damaged_artifacts(_: &Path, cells: &[Row]) {
     let reason =
         |backend: &str, variant: &str| &cells.iter().find(|c| c["backend"] == backend && c["variant"] == variant).unwrap()["reason"];
     assert!(reason("ort-qnn", "bad-op").to_lowercase().contains("fallback"), "{}", reason("ort-qnn", "bad-op"));
-    // The provider names the operation in its log; nothing ran it.
-    let fallbacks = table(&run_dir, "fallbacks.csv");
-    let told: Vec<_> = fallbacks.iter().map(|f| ["backend", "unit_requested", "op", "op_type", "unit"].map(|c| f[c].as_str())).collect();
-    assert_eq!(told, [["ort-qnn", "npu", "cpu_shrink", "Shrink", ""]]);
     assert_eq!(processes_with(&dir.path().display().to_string()), [""; 0]);
     a_silent_fallback(&run_dir, &here("bad-op"));
 }
@@ -373,8 +369,6 @@ fn a_silent_fallback(run_dir: &Path, model: &Path) {
         "{checks:?}"
     );
     assert!(checks.reasons.iter().any(|r| r.contains("cpu_shrink")), "{checks:?}");
-    let fallen: Vec<_> = parsed.fallbacks.iter().map(|f| (f.op.as_str(), f.unit.as_deref())).collect();
-    assert_eq!(fallen, [("cpu_shrink", Some("cpu"))]);
 }
 
 /// MNN replaces a backend that it lacks by the CPU in silence.
@@ -383,15 +377,7 @@ fn a_unit_that_mnn_lacks() {
     let matrix = "backend = \"mnn\"\nquant = \"fp32\"\nprompt-tokens = 40\ngen-tokens = 8\nunit = [\"cpu\", \"gpu\", \"npu\"]";
     let path = scenario(dir.path(), "units", MODEL, matrix, "queries = 1", "");
     run(real(dir.path()).arg("run").arg(&path).args(["--yes", "--no-report"])).expect(6);
-    let run_dir = only_run(&dir.path().join("results"));
-    let cells = table(&run_dir, "cells.csv");
-    let support: Vec<_> = table(&run_dir, "support.csv").iter().map(|s| (s["unit"].clone(), s["support"].clone())).collect();
-    assert_eq!(support, [("cpu", "runs"), ("gpu", "fails"), ("npu", "fails")].map(|(unit, how)| (unit.to_owned(), how.to_owned())));
-    let fallbacks = table(&run_dir, "fallbacks.csv");
-    assert!(
-        fallbacks.len() == 2 && fallbacks.iter().all(|f| f["unit"] == "cpu" && f["reason"].starts_with("Can't Find type=")),
-        "{fallbacks:?}"
-    );
+    let cells = table(&only_run(&dir.path().join("results")), "cells.csv");
     let units: Vec<(&str, &str)> = cells.iter().map(|c| (c["unit_requested"].as_str(), c["status"].as_str())).collect();
     println!("{cells:?}");
     assert_eq!(units, [("cpu", "ok"), ("gpu", "unverified"), ("npu", "unverified")]);
