@@ -19,6 +19,7 @@ pub mod runtimes;
 mod safe;
 pub mod scenario;
 pub mod stats;
+pub mod trace;
 mod words;
 
 /// Wall time, RFC 3339 in UTC.

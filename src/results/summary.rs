@@ -67,6 +67,8 @@ pub fn row(
         (None, None, Some(_)) => Status::Failed,
         (None, ..) => Status::Skipped,
     };
+    let shared = all.iter().filter_map(|r| r.shared.as_ref()).map(|shared| shared.cells).max();
+    row.maybe("cells_a_launch", (!all.is_empty()).then(|| shared.unwrap_or(1)));
     row.set("status", status.as_str()).set("launches", good.len()).set("launches_failed", all.len() - good.len());
     if let Some(failure) = blamed.and_then(|r| r.failure.as_ref()).or(failed_to_prepare.map(|(_, f)| f)).filter(|_| status != Status::Ok) {
         let hint = failure.hint.as_ref().map(|h| format!(" ({h})")).unwrap_or_default();
@@ -284,8 +286,9 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, 
         let values: Vec<f64> = figures.iter().filter_map(pick).collect();
         row.number(column, stats::median(&values));
     }
+    let fresh = good.iter().filter(|r| r.shared.as_ref().is_none_or(|shared| shared.place == 0));
     let firsts: Vec<f64> =
-        good.iter().filter_map(|r| query_metrics(&r.parsed, r.parsed.queries.iter().find(|q| q.query == 0)?).ttft_ms).collect();
+        fresh.filter_map(|r| query_metrics(&r.parsed, r.parsed.queries.iter().find(|q| q.query == 0)?).ttft_ms).collect();
     row.number("first_query_ttft_ms", stats::median(&firsts));
 }
 

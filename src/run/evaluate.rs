@@ -9,7 +9,7 @@ use super::{
     loading::{LoadState, load_state},
     memory::{Memory, Trace, memory},
 };
-use crate::{analysis, stats};
+use crate::{analysis, results::launches::Shared, stats};
 
 /// Metrics of one query, or of one launch; `None` has its reason in `absent`.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -200,8 +200,15 @@ impl LaunchMetrics {
     }
 }
 
-/// Metrics of one launch, from its events, the agent's evidence of its steps, and its telemetry; its first `warmup` queries are discarded.
-pub fn launch_metrics<'a>(parsed: &Parsed, steps: impl Iterator<Item = &'a Done> + Clone, trace: &Trace, warmup: u32) -> LaunchMetrics {
+/// Metrics of one launch, from its events, the agent's evidence of its steps, and its telemetry; its first `warmup` queries are discarded. Of a process that
+/// cells shared, `parsed` and `trace` are those of the cell's part.
+pub fn launch_metrics<'a>(
+    parsed: &Parsed,
+    steps: impl Iterator<Item = &'a Done> + Clone,
+    trace: &Trace,
+    warmup: u32,
+    shared: Option<&Shared>,
+) -> LaunchMetrics {
     let (load_state, resident_share) = load_state(steps.clone().next());
     let load = parsed.load_ns.map(|(a, b)| ms(a, b));
     let cold = load_state == LoadState::Cold;
@@ -213,6 +220,10 @@ pub fn launch_metrics<'a>(parsed: &Parsed, steps: impl Iterator<Item = &'a Done>
         memory: memory(parsed, &steps, trace, warmup),
         ..LaunchMetrics::default()
     };
+    if let Some(shared) = shared {
+        m.memory.of_part(shared, steps, trace);
+        return m;
+    }
     for done in steps {
         let hwm = done.vm_hwm_kb.map(|kb| kb as f64 * 1024.0 / 1e6);
         m.vm_hwm_mb = hwm.map(|new| m.vm_hwm_mb.map_or(new, |old| old.max(new))).or(m.vm_hwm_mb);

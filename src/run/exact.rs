@@ -325,7 +325,7 @@ fn render(chat: &ChatTemplate, words: &str) -> Result<String, ExactError> {
 }
 
 /// Whether two prompts begin alike, beyond what every prompt begins with.
-pub(super) fn same_beginning(a: &[u32], b: &[u32]) -> bool {
+pub(in crate::run) fn same_beginning(a: &[u32], b: &[u32]) -> bool {
     let head = |ids: &[u32]| ids[..ids.len().min(BEGINNING)].to_vec();
     head(a) == head(b)
 }

@@ -35,6 +35,8 @@ pub struct Scenario {
     pub matrix: Matrix,
     /// How often and in which order.
     pub measure: Measure,
+    /// Cells that differ in lengths only share their launches.
+    pub share_launches: bool,
     /// Seed of the order, and of the prompts of models that are not made on the spot.
     pub seed: u64,
     /// What tokens are compared with.

@@ -298,6 +298,8 @@ pub struct Measure {
     pub budget: Option<At<String>>,
     /// What is done to the page cache before each launch: nothing, or the model's files are dropped from it or read into it (default `any`).
     pub load: Option<Load>,
+    /// Whether cells that differ in prompt and generated length only share their launches where the backend can do it: one process loads the model once and answers the queries of all of them (default true; false with `[power]`, since the energy of one cell needs a process of its own).
+    pub share_launches: Option<At<bool>>,
     /// Profiling pass after the measurement (default `off`).
     pub profile: Option<Profile>,
 }

@@ -7,6 +7,7 @@ use bench_runner_protocol::{ErrorKind, Event, Finish, MAX_WARNINGS, Unit, parse_
 use crate::{
     captured::Captured,
     measurement::{Failure, FailureKind, Layer, ParseError, Parsed, Query, Token, ValueMeans, note},
+    phases::Phases,
 };
 
 /// Message of a run that left no event at all.
@@ -61,6 +62,9 @@ fn read(captured: &Captured, most: usize) -> Result<(Parsed, Option<ParseError>)
             break;
         }
     }
+    let (phases, odd) = open.phases.finish();
+    parsed.phases = phases;
+    parsed.warnings.extend(odd);
     if open.idle_unknown {
         let text = "idle_end without an idle_begin between load_end and the first query: not taken for idle";
         parsed.warnings.push(text.to_owned());
@@ -86,6 +90,7 @@ struct Open {
     idle_unknown: bool,
     /// Operations so far, by graph and phase.
     places: BTreeMap<(String, String), u32>,
+    phases: Phases,
 }
 
 /// Takes one event: within the window, and of so many queries at most.
@@ -142,6 +147,8 @@ fn take(
                 q.reported = reported;
             }
         }
+        Event::PhaseBegin { t_ns, phase, query, i } => open.phases.begin(query, i, phase, t_ns),
+        Event::PhaseEnd { t_ns, phase, query } => open.phases.end(query, &phase, t_ns, window_ns),
         Event::Note { key, value, .. } => {
             // One note a graph is usual: they stand beside each other.
             let more = |old: &mut String| {
@@ -217,7 +224,13 @@ fn in_window(event: &Event, window_ns: Option<(u64, u64)>) -> Result<(), String>
         Event::Token { t_ns, .. } | Event::Tokens { t_ns, .. } => ("token", *t_ns),
         Event::QueryEnd { t_ns, .. } => ("query_end", *t_ns),
         Event::End { t_ns } => ("end", *t_ns),
-        Event::Note { .. } | Event::Memory { .. } | Event::Layer { .. } | Event::Error { .. } => return Ok(()),
+        // Phases outside are left out, with a warning.
+        Event::PhaseBegin { .. }
+        | Event::PhaseEnd { .. }
+        | Event::Note { .. }
+        | Event::Memory { .. }
+        | Event::Layer { .. }
+        | Event::Error { .. } => return Ok(()),
     };
     match window_ns {
         Some((start, end)) if t_ns < start || t_ns > end => {

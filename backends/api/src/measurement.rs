@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{cell::words, npu::NpuProfile, reader::ReadMeasurement};
+use crate::{cell::words, npu::NpuProfile, parts::PhasePart, phases::PhaseSpan, reader::ReadMeasurement};
 
 words! {
     /// Who is to blame for a failure. Only runtime, model and verify failures say something about the cell.
@@ -175,6 +175,28 @@ pub struct Fallback {
     pub source: String,
 }
 
+/// What went between an accelerator and the memory in one traced execution of a graph, as the tool counted it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DramTraffic {
+    /// `prefill`, `decode`, or empty.
+    pub phase: String,
+    /// Bytes read.
+    pub read_bytes: f64,
+    /// Bytes written.
+    pub write_bytes: f64,
+    /// Time of the execution, us: the accelerator's own, with tracing on.
+    pub time_us: f64,
+    /// What counted them, for instance `qnn-optrace`.
+    pub source: String,
+}
+
+impl DramTraffic {
+    /// Reads and writes over the time, in 10^9 bytes a second.
+    pub fn gb_s(&self) -> f64 {
+        (self.read_bytes + self.write_bytes) / self.time_us / 1e3
+    }
+}
+
 /// Time of one graph under a tool that has no token loop (rule R11).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GraphTime {
@@ -204,6 +226,12 @@ pub struct Parsed {
     pub unit_reported: Option<String>,
     /// Queries in order.
     pub queries: Vec<Query>,
+    /// Parts of the load and of queries, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseSpan>,
+    /// Parts of phases, from the runtime's own profile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PhasePart>,
     /// Times of whole graphs, where the tool has no token loop.
     #[serde(default)]
     pub graphs: Vec<GraphTime>,
@@ -212,6 +240,9 @@ pub struct Parsed {
     /// Operations that fell back to another unit, as the runtime's log or trace says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallbacks: Vec<Fallback>,
+    /// Traffic of the memory, from a trace of the accelerator.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dram: Vec<DramTraffic>,
     /// What the runtime's own profile says of the NPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub npu: Option<NpuProfile>,

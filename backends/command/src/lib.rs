@@ -93,6 +93,10 @@ impl Backend for CommandBackend {
         Some(Recipe { kind: "none".to_owned(), args: std::collections::BTreeMap::new() })
     }
 
+    fn mixes_lengths(&self, _: &Cell, _: &DeviceFacts) -> bool {
+        true
+    }
+
     fn stage(&self, launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
         let mut job = job(launch)?;
         job.options.insert("quant".to_owned(), launch.cell.quant.to_string());

@@ -13,6 +13,7 @@ use bench_backend_api::{
     Step, Unit, check_bos, check_count, check_tokens, job, job_bytes,
     knowledge::Table,
     parsed_from_events,
+    timeline::Timeline,
     tool::{self, Told},
 };
 use bench_backend_qnn::{
@@ -92,6 +93,10 @@ impl Backend for Genie {
 
     fn recipe(&self, cell: &Cell, device: &DeviceFacts) -> Option<Recipe> {
         context::recipe(cell, device)
+    }
+
+    fn mixes_lengths(&self, cell: &Cell, _: &DeviceFacts) -> bool {
+        cell.asked(Axis::Variant).is_none_or(|program| !device::PROGRAMS[1..].contains(&program))
     }
 
     fn stage(&self, launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
@@ -184,6 +189,10 @@ impl Backend for Genie {
             Check::Confirmed => {}
         }
         Checks { count, tokens, unit, bos, token_agreement, unit_found, reasons }
+    }
+
+    fn timelines(&self, file: &str, bytes: &[u8]) -> Vec<Timeline> {
+        crate::timeline::timelines(file, bytes)
     }
 
     fn knowledge(&self) -> &'static Table {

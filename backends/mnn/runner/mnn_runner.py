@@ -67,9 +67,14 @@ class Events:
     def defer(self, event, t_ns, **fields):
         self._deferred.append((event, t_ns, fields))
 
+    def defer_phase(self, phase, begin, end, **fields):
+        self.defer("phase_begin", begin, phase=phase, **fields)
+        fields.pop("i", None)
+        self.defer("phase_end", end, phase=phase, **fields)
+
     def flush(self):
         waiting, self._deferred = self._deferred, []
-        # Only tokens are deferred, those of one query, in order.
+        # In a soak only tokens are deferred, those of one query, in order.
         for at in range(0, len(waiting), 1024) if self.compact else ():
             (_, t_ns, first), part = waiting[at], waiting[at : at + 1024]
             times, ids = [t for _, t, _ in part], [fields["id"] for _, _, fields in part]
@@ -191,7 +196,8 @@ def load(job, config, events):
     file = job["model"]["files"].get("config")
     if file is None:
         raise Failure("usage", "model.files.config is missing")
-    events.now("load_begin")
+    opened = time.monotonic_ns()
+    events.now("load_begin", opened)
     written = check_files(file, job["model"]["vocab"])
     begun = time.monotonic_ns()
     with stdout_into(LOAD_LOG):
@@ -205,9 +211,14 @@ def load(job, config, events):
         if model is None:
             raise Failure("model", f"{file}: MNN made no model of it")
         model.set_config(config)
+        configured = time.monotonic_ns()
         # The wrapper's own load() has no result.
         loaded = model._c_obj.load()
     loaded_at = time.monotonic_ns()
+    # MNN's load() reads the weights and makes its graphs in one call.
+    times = (opened, begun, imported, configured, loaded_at)
+    for phase, begin, end in zip(("read", "library", "init", "prepare"), times, times[1:]):
+        events.defer_phase(phase, begin, end)
     events.now("note", key="runtime_version", value=MNN.version())
     events.now("note", key="import_us", value=str((imported - begun) // 1000))
     with open(LOAD_LOG, encoding="utf-8", errors="replace") as log:
@@ -324,11 +335,14 @@ def answer(model, query, job, events, profile=None):
 
     number, ids, n, vocab = query["query"], query["ids"], query["gen_tokens"], job["model"]["vocab"]
 
-    def step(tokens):
+    def step(i, tokens):
         if profile is not None:
-            profile.forward(None if number == 0 and len(job["queries"]) > 1 else "prefill" if tokens is ids else "decode")
+            profile.forward(None if number == 0 and len(job["queries"]) > 1 else "prefill" if i == 0 else "decode")
+        output = model.forward(tokens)
+        ran = time.monotonic_ns()
         # The prefill gives the logits of the last position alone, or of all.
-        logits = numpy.asarray(model.forward(tokens).read()).reshape(-1)
+        logits = numpy.asarray(output.read()).reshape(-1)
+        read = time.monotonic_ns()
         if logits.size not in (vocab, vocab * len(tokens)):
             raise Failure("model", f"query {number}: {logits.size} logits for {len(tokens)} tokens and a vocabulary of {vocab}")
         row = logits[-vocab:]
@@ -336,20 +350,22 @@ def answer(model, query, job, events, profile=None):
         # Damaged weights; a NaN is larger than nothing.
         if not (row[token] > row[token - 1] or row[token] > row[(token + 1) % vocab]):
             raise Failure("model", f"query {number}: the logits are all the same or no numbers")
+        now = time.monotonic_ns()
+        events.defer("token", now, query=number, i=i, id=token)
+        steps.append((ran, read, now))
         return token
 
     model.generate_init()  # without reuse_kv it empties the KV cache
-    made, failure, finish = 0, None, "length"
+    failure, finish, steps = None, "length", []
     events.now("prompt", query=number, tokens=len(ids))
+    begun = time.monotonic_ns()
     try:
         if len(ids) + n - 1 > job["model"]["context"]:
             finish = "context"
             raise Failure("usage", f"query {number}: {len(ids)} prompt tokens and {n} new ones do not fit a context of {job['model']['context']}")
-        token = step(ids)
-        events.defer("token", time.monotonic_ns(), query=number, i=0, id=token)
-        for made in range(1, n):
-            token = step([token])
-            events.defer("token", time.monotonic_ns(), query=number, i=made, id=token)
+        token = step(0, ids)
+        for i in range(1, n):
+            token = step(i, [token])
     except Failure as e:
         failure = e
     except Exception as e:
@@ -361,15 +377,30 @@ def answer(model, query, job, events, profile=None):
     if failure is not None and finish == "length":
         finish = "error"
     calls, total = context.get("gen_seq_len", 0), context.get("all_seq_len", 0)
+    sums = phases(number, begun, steps, events if job["profile"] == "layers" and not events.compact else None)
     events.now(
         "query_end", ended, query=number, finish=finish,
         # MNN counts its forwards and all tokens that went in: the prompt and, from the second forward on, one each.
         prompt_tokens=total - (calls - 1) if calls else None, generated_tokens=calls or None,
         # It keeps its times in generate() only; here they are 0, which is "not given".
-        reported={name: context[name] for name in ("prefill_us", "decode_us", "sample_us") if context.get(name)},
+        reported={name: context[name] for name in ("prefill_us", "decode_us", "sample_us") if context.get(name)} | sums,
     )
     if failure is not None:
         raise failure
+
+
+def phases(query, begun, steps, events):
+    """Sums by stage and phase, us, for `reported`; single stretches go into the events where there are any. They touch: what is between two
+    calls of MNN, a microsecond of Python, is in the one that follows."""
+    sums = {}
+    for i, times in enumerate(steps):
+        for phase, end in zip(("execute", "d2h", "sample"), times):
+            name = f"{'decode' if i else 'prefill'}_{phase}_us"
+            sums[name] = sums.get(name, 0) + (end - begun) / 1000
+            if events is not None:
+                events.defer_phase(phase, begun, end, query=query, i=i)
+            begun = end
+    return sums
 
 
 def work(arguments, events):

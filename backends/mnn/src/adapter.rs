@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use bench_backend_api::{
     Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure,
-    Installed, Invocation, JOB_FILE, Launch, Need, ParseError, Parsed, Paths, Program, Quant, Recipe, Source, StagedFile, Step, Unit,
-    check_bos, check_count, check_tokens, job, job_bytes,
+    Fallback, Installed, Invocation, JOB_FILE, Launch, Need, ParseError, Parsed, Paths, Program, Quant, Recipe, Source, StagedFile, Step,
+    Unit, check_bos, check_count, check_tokens, job, job_bytes,
     knowledge::Table,
     note, parsed_from_events,
     tool::{self, Told},
@@ -83,6 +83,10 @@ impl Backend for Mnn {
         Some(Recipe { kind: "mnn-llm".to_owned(), args })
     }
 
+    fn mixes_lengths(&self, _: &Cell, device: &DeviceFacts) -> bool {
+        !device.remote
+    }
+
     fn stage(&self, launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
         if launch.device.remote {
             return device::stage(launch);
@@ -117,14 +121,23 @@ impl Backend for Mnn {
     }
 
     fn parse(&self, captured: &Captured) -> Result<Parsed, ParseError> {
-        let Some(told) = Told::of(captured) else {
-            let mut parsed = parsed_from_events(captured)?;
-            // Our runner takes the largest logit of each forward() itself, whatever the model's configuration says.
-            parsed.notes.insert(note::SAMPLING.to_owned(), "greedy".to_owned());
-            return Ok(parsed);
+        let mut parsed = match Told::of(captured) {
+            None => {
+                let mut parsed = parsed_from_events(captured)?;
+                // Our runner takes the largest logit of each forward() itself, whatever the model's configuration says.
+                parsed.notes.insert(note::SAMPLING.to_owned(), "greedy".to_owned());
+                parsed
+            }
+            Some(told) => {
+                let mut parsed = device::read(captured, &told)?;
+                told.note(&mut parsed);
+                parsed
+            }
         };
-        let mut parsed = device::read(captured, &told)?;
-        told.note(&mut parsed);
+        if let Some(line) = replaced(&parsed, captured) {
+            let (unit, reason) = (Some(Unit::Cpu.as_str().to_owned()), Some(line.trim().to_owned()));
+            parsed.fallbacks.push(Fallback { unit, reason, source: "mnn-log".to_owned(), ..Fallback::default() });
+        }
         Ok(parsed)
     }
 
@@ -137,10 +150,7 @@ impl Backend for Mnn {
         reasons.extend(why);
         // The ids go in as they are; MNN counts what went in.
         let bos = check_bos(expected, parsed, &mut reasons);
-        // MNN replaces a backend that it lacks by the CPU and says so in one line only.
-        let log = captured.text("stdout.txt").unwrap_or_default();
-        let replaced =
-            parsed.notes.get("fallback").cloned().or_else(|| log.lines().find(|l| l.contains("Can't Find type=")).map(str::to_owned));
+        let replaced = replaced(parsed, captured);
         let unit_found = if replaced.is_some() { Some("cpu".to_owned()) } else { parsed.unit_reported.clone() };
         let unit = match unit_found.as_deref() {
             Some(found) if found == cell.unit.as_str() => Check::Confirmed,
@@ -163,6 +173,12 @@ impl Backend for Mnn {
     fn knowledge(&self) -> &'static Table {
         &crate::TABLE
     }
+}
+
+/// The line in which MNN says that it took the CPU for a backend that it lacks: all that it says of it.
+fn replaced(parsed: &Parsed, captured: &Captured) -> Option<String> {
+    let log = captured.text("stdout.txt").unwrap_or_default();
+    parsed.notes.get("fallback").cloned().or_else(|| log.lines().find(|l| l.contains("Can't Find type=")).map(str::to_owned))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use bench_backend_api::{
 };
 use bench_backend_qnn::context;
 
-use crate::reader::OrtQnnReader;
+use crate::reader::{OrtQnnReader, fallbacks};
 
 /// ONNX Runtime with the QNN execution provider.
 #[derive(Debug, Clone, Copy)]
@@ -106,6 +106,10 @@ impl Backend for OrtQnn {
         context::recipe(cell, device)
     }
 
+    fn mixes_lengths(&self, cell: &Cell, _: &DeviceFacts) -> bool {
+        cell.asked(Axis::Variant).is_none_or(|program| !device::PROGRAMS[1..].contains(&program))
+    }
+
     fn stage(&self, launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
         let wanted = |f: &&String| [".onnx", ".bin", "meta.json"].iter().any(|end| f.ends_with(end));
         let model = launch.artifact.files.iter().filter(wanted);
@@ -149,6 +153,11 @@ impl Backend for OrtQnn {
         }
         if let Some(told) = Told::of(captured) {
             told.note(&mut parsed);
+        }
+        parsed.fallbacks =
+            ["stderr.txt", "stdout.txt"].iter().filter_map(|name| captured.text(name)).flat_map(|log| fallbacks::of_log(&log)).collect();
+        if parsed.fallbacks.is_empty() {
+            parsed.fallbacks = parsed.notes.get("fallback_nodes").map(|note| fallbacks::of_note(note)).unwrap_or_default();
         }
         profiles(captured, &mut parsed);
         Ok(parsed)
@@ -200,6 +209,7 @@ pub fn profiles(captured: &Captured, parsed: &mut Parsed) {
         match OrtQnnReader.read(&[SourceFile { name: file.to_owned(), bytes: bytes.clone() }]) {
             Ok(reading) => {
                 let npu = reading.npu.map(|npu| NpuProfile { source: "qnn-ep-profile".to_owned(), ..npu });
+                parsed.parts.extend(npu.iter().flat_map(|npu| npu.parts(phase)));
                 parsed.npu = merged(parsed.npu.take(), npu.as_ref());
                 parsed.layers.extend(reading.layers.into_iter().map(|mut layer| {
                     phase.clone_into(&mut layer.phase);

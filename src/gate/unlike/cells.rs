@@ -69,6 +69,7 @@ const COLUMNS: &[Column] = &[
     all("votes", "votes", Weight::Serious),
     all("effective_options", "options in effect", Weight::Serious),
     all("threads", "threads", Weight::Serious),
+    Column { name: "cells_a_launch", words: "cells that share a launch", weight: Weight::Serious, metrics: &[], empty: "1" },
     // A speed that was gained with other tokens is no gain.
     all("check_tokens", "check of the tokens", Weight::Serious),
     all("token_agreement", "token agreement", Weight::Serious),

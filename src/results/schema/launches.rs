@@ -157,7 +157,19 @@ pub const LAUNCHES: Table = Table {
         ),
         c("charge_state", Text, true, "the battery's states in the window, in order, joined by `>`"),
         c("adb_round_trips", Int, true, "requests made to the device over ADB, staging and fetching included; empty on this machine"),
-        c("wall_ms", Float, true, "from spawn to reaping, as the agent saw it; empty without its evidence"),
+        c(
+            "wall_ms",
+            Float,
+            true,
+            "from spawn to reaping, as the agent saw it; of a process that cells shared, the part up to the next cell's first query; empty without its evidence",
+        ),
+        c(
+            "process",
+            Text,
+            true,
+            "of a process that cells shared (`share-launches` of [measure]): the cell whose queries came first. Rows of one process have the same process, launch and segment; its evidence lies in the folder of each, by links",
+        ),
+        c("process_place", Int, true, "place of this cell's queries in that process, 0 for the first"),
         c("discarded_queries", Int, true, "queries at its start that feed no metric: `first_query` in samples.csv"),
         c(
             "warmed_up",

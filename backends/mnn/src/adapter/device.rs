@@ -4,8 +4,8 @@
 use std::sync::LazyLock;
 
 use bench_backend_api::{
-    Availability, Axis, Captured, Cell, Check, Checks, DeviceFacts, Expected, Failure, FailureKind, Installed, Launch, Need, ParseError,
-    Parsed, Paths, Quant, Query, Source, StagedFile, Step, Unit, check_bos, check_reported, note,
+    Availability, Axis, Captured, Cell, Check, Checks, DeviceFacts, Expected, Failure, FailureKind, Installed, Launch, Layer, Need,
+    ParseError, Parsed, Pass, Paths, Quant, Query, Source, StagedFile, Step, Unit, check_bos, check_reported, note,
     tool::{self, Told, Tool, Words, has_hexagon},
 };
 use serde_json::{Value, json};
@@ -193,6 +193,10 @@ pub fn steps(launch: &Launch<'_>, paths: &Paths) -> Vec<Step> {
         ("repetitions", repetitions(launch).to_string()),
         ("json", RESULT.to_owned()),
     ]);
+    // An operator of a GPU or NPU ends after the tool's clock was read.
+    if launch.pass == Pass::Profile && launch.cell.unit == Unit::Cpu {
+        words.insert("profile", "--profile".to_owned());
+    }
     words.insert("prompt_file", prompt_file.map_or_else(|| format!("./{PROMPT}"), |f| format!("./{f}")));
     vec![run.tool.step("query", launch.device, paths, &words, vec![RESULT.to_owned(), Told::FILE.to_owned()])]
 }
@@ -206,6 +210,8 @@ pub fn read(captured: &Captured, told: &Told) -> Result<Parsed, ParseError> {
     };
     parsed.warnings = reading.warnings;
     parsed.failure = reading.failure;
+    // Asked for on the CPU only.
+    parsed.layers = reading.layers.into_iter().map(|layer| Layer { unit: Some("cpu".to_owned()), ..layer }).collect();
     let number = |key: &str| told.notes.get(key).and_then(|n| n.parse::<u32>().ok());
     let n = if told.tool == DEMO_NAME { 1 } else { number("repetitions").unwrap_or(1) };
     if let Some(read) =

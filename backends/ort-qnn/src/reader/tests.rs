@@ -170,6 +170,37 @@ fn a_trace_that_was_cut() {
         [("QNNExecutionProvider_QNN_1_0", Some("npu"), Some(800.0), Some(2)), ("softmax", Some("cpu"), Some(100.0), Some(1))]
     );
     assert_warns(&reading, &["not closed", "1 of 3 node runs were on the CPU"]);
+    // 1.1 + 0.8, of which 0.9 + 0.1 + 0.7 are in nodes.
+    let told = |name: &str| reading.measurements[0].reported.get(name).and_then(serde_json::Value::as_f64);
+    let names = ["session_initialization (ms)", "model_run (ms)", "kernels (ms)", "SequentialExecutor::Execute (ms)", "fences (ms)"];
+    assert_eq!(names.map(told), [Some(40.0), Some(1.9), Some(1.7), None, None]);
+}
+
+#[test]
+fn a_trace_tells_what_nests_around_the_nodes() {
+    let event = |category: &str, name: &str, us: u32| format!("{{\"cat\":\"{category}\",\"ph\":\"X\",\"dur\":{us},\"name\":\"{name}\"}}");
+    let events = [
+        event("Session", "model_loading_uri", 700),
+        event("Session", "session_initialization", 15_500),
+        event("Node", "Pad_fence_before", 30),
+        event("Node", "Pad_kernel_time", 600),
+        event("Node", "Pad_fence_after", 20),
+        event("Session", "SequentialExecutor::Execute", 800),
+        event("Session", "model_run", 1000),
+    ];
+    let reading = read(&[format!("[\n{}\n]\n", events.join(",\n")).as_bytes()]).unwrap();
+    let found = &reading.measurements[0];
+    let told = found.reported.iter().filter(|(name, _)| name.ends_with("(ms)")).map(|(name, ms)| (name.as_str(), ms.as_f64().unwrap()));
+    let wanted = [
+        ("model_loading (ms)", 0.7),
+        ("session_initialization (ms)", 15.5),
+        ("model_run (ms)", 1.0),
+        ("SequentialExecutor::Execute (ms)", 0.8),
+        ("kernels (ms)", 0.6),
+        ("fences (ms)", 0.05),
+    ];
+    assert_eq!(told.collect::<Vec<_>>(), wanted);
+    assert_eq!(found.metrics["load_ms"].as_f64(), Some(16.2));
 }
 
 #[test]
@@ -223,4 +254,14 @@ fn five_executions_on_a_real_npu_say_how_busy_it_was() {
     // 5205 / 31910, and (29731 - 13118) / 31910: most of such a small graph's time is the way to it.
     assert!((npu.duty.unwrap().ratio().unwrap() - 0.163_115).abs() < 1e-6);
     assert!((npu.rpc_overhead.unwrap().ratio().unwrap() - 0.520_621).abs() < 1e-6);
+}
+
+/// Our own session with two of four nodes on the CPU; the NPU's stand in the trace as two graphs.
+#[test]
+fn a_trace_tells_where_each_node_ran() {
+    let reading = read(&[include_bytes!("../../fixtures/trace-two-units.json")]).unwrap();
+    let units: Vec<_> = reading.layers.iter().map(|layer| (layer.op_type.as_deref(), layer.unit.as_deref(), layer.value)).collect();
+    assert_eq!(units[1..3], [(Some("Mod"), Some("cpu"), Some(28.0)), (Some("Hardmax"), Some("cpu"), Some(10.0))]);
+    assert_eq!((units.len(), units[0].1, units[3].1), (4, Some("npu"), Some("npu")));
+    assert_warns(&reading, &["2 of 4 node runs were on the CPU"]);
 }

@@ -21,11 +21,14 @@ pub fn is_trace(text: &str) -> bool {
         || (text.starts_with('{') && text.contains("\"traceEvents\"") && !text.contains("GENIE"))
 }
 
+/// The provider of this backend.
+pub(super) const QNN: &str = "QNNExecutionProvider";
+
 /// Where a node ran, by its provider.
-fn unit(provider: &str) -> Option<&'static str> {
+pub(super) fn unit(provider: &str) -> Option<&'static str> {
     match provider {
         "CPUExecutionProvider" | "XnnpackExecutionProvider" => Some("cpu"),
-        "QNNExecutionProvider" => Some("npu"),
+        QNN => Some("npu"),
         "CUDAExecutionProvider" | "DmlExecutionProvider" | "WebGpuExecutionProvider" => Some("gpu"),
         _ => None,
     }
@@ -117,6 +120,8 @@ struct Trace {
     bad: Option<String>,
     /// ms.
     load: f64,
+    /// Sums of what is told beside the nodes, ms, by [`TOLD`].
+    told: [f64; TOLD.len()],
     /// ms of each run, the first [`MOST_RUNS`].
     runs: Vec<f64>,
     ran: usize,
@@ -133,6 +138,16 @@ struct Node {
     us: f64,
     runs: u32,
 }
+
+/// What nests around the nodes: loading, each run, and in it the executor, whose nodes are its kernels and, in old versions, waits at fences.
+const TOLD: [&str; 6] = [
+    "model_loading (ms)",
+    "session_initialization (ms)",
+    "model_run (ms)",
+    "SequentialExecutor::Execute (ms)",
+    "kernels (ms)",
+    "fences (ms)",
+];
 
 /// Runs whose times are kept.
 const MOST_RUNS: usize = 1 << 20;
@@ -166,6 +181,18 @@ impl Trace {
     fn event(&mut self, event: &Event<'_>) {
         let Some(us) = event.dur.filter(|us| *us >= 0.0) else { return };
         let name = event.name.as_ref();
+        let told = match event.cat.as_ref() {
+            "Session" if name.starts_with("model_loading") => Some(0),
+            "Session" => {
+                ["session_initialization", "model_run", "SequentialExecutor::Execute"].iter().position(|n| *n == name).map(|at| at + 1)
+            }
+            "Node" if name.ends_with("_kernel_time") => Some(4),
+            "Node" if name.ends_with("_fence_before") || name.ends_with("_fence_after") => Some(5),
+            _ => None,
+        };
+        if let Some(told) = told {
+            self.told[told] += us / 1e3;
+        }
         match event.cat.as_ref() {
             "Session" if name.starts_with("model_loading") || name == "session_initialization" => self.load += us / 1e3,
             "Session" if name == "model_run" => {
@@ -198,7 +225,6 @@ impl Trace {
             return;
         }
         let layer = Layer {
-            graph: String::new(),
             phase: if !self.generative {
                 ""
             } else if after {
@@ -211,9 +237,7 @@ impl Trace {
             name: name.to_owned(),
             op_type: (!args.op_name.is_empty()).then(|| args.op_name.clone().into_owned()),
             unit: unit.map(str::to_owned),
-            value: None,
             value_unit: "us".to_owned(),
-            count: None,
             method: "ort-trace".to_owned(),
             value_means: Some(ValueMeans::WallTime),
             ..Layer::default()
@@ -255,7 +279,10 @@ impl Trace {
         if self.ran > 0 {
             report(&mut measurement, "model_run events", self.ran as f64);
         }
-        if !measurement.metrics.is_empty() {
+        for (name, ms) in TOLD.iter().zip(self.told).filter(|(_, ms)| *ms > 0.0) {
+            report(&mut measurement, name, ms);
+        }
+        if !measurement.metrics.is_empty() || !measurement.reported.is_empty() {
             reading.measurements.push(measurement);
         }
         Ok(reading)
