@@ -168,8 +168,8 @@ pub const CELLS: Table = Table {
         c(
             "cells_a_launch",
             Int,
-            false,
-            "cells that shared a launch with this one, itself included, the most of its launches; 1: it had its own (empty in older runs). Figures of a whole process are then absent as `shared launch`: load and memory are of the launches in which the cell's queries came first, CPU time and power of none. Launches of a cell are independent of each other; those of cells that shared them are not",
+            true,
+            "cells that shared a launch with this one, itself included, the most of its launches; 1: it had its own, as in older runs, where this is empty. Figures of a whole process are then absent as `shared launch`: load and memory are of the launches in which the cell's queries came first, CPU time and power of none. Launches of a cell are independent of each other; those of cells that shared them are not",
         ),
         c("launches", Int, false, "launches that count"),
         c("launches_failed", Int, false, "launches that failed or were contradicted"),
@@ -286,7 +286,7 @@ pub const CELLS: Table = Table {
             "decoding",
             Text,
             true,
-            "plain, or speculative:<kind> (rule R5), where tokens are guessed ahead: then there is no latency between tokens. Empty without a token loop",
+            "plain, or speculative:<kind> (rule R5), where tokens are guessed ahead: then there is no latency between tokens; not-checkable where neither the tool nor its configuration says. Empty without a token loop",
         ),
         c(
             "tokens_per_step",
@@ -412,6 +412,12 @@ pub const CELLS: Table = Table {
             "derived: what a decode step moves at least, in 10^6 bytes: weights without their scales, one row of the embedding, KV cache at the mean depth (src/analysis/roof); empty where the roof does not apply",
         ),
         c("decode_gb_s", Float, true, "derived: that times decode_tok_s, in 10^9 bytes a second; a lower bound of the bandwidth in use"),
+        c(
+            "traced_gb_s",
+            Float,
+            true,
+            "measured: reads and writes of the DRAM that a trace of the decode graph counted, over its own time (*_qnn_htp_analysis_summary.json among the artifact's files); roof_note names it",
+        ),
         c("peak_gb_s", Float, true, "peak bandwidth of the memory in 10^9 bytes a second; roof_note says by what"),
         c("roof_tok_s", Float, true, "derived: peak_gb_s over the bytes of a step, which no engine can exceed"),
         c(
