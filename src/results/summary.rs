@@ -68,7 +68,7 @@ pub fn row(
         (None, ..) => Status::Skipped,
     };
     let shared = all.iter().filter_map(|r| r.shared.as_ref()).map(|shared| shared.cells).max();
-    row.set("cells_a_launch", shared.unwrap_or(1));
+    row.maybe("cells_a_launch", (!all.is_empty()).then(|| shared.unwrap_or(1)));
     row.set("status", status.as_str()).set("launches", good.len()).set("launches_failed", all.len() - good.len());
     if let Some(failure) = blamed.and_then(|r| r.failure.as_ref()).or(failed_to_prepare.map(|(_, f)| f)).filter(|_| status != Status::Ok) {
         let hint = failure.hint.as_ref().map(|h| format!(" ({h})")).unwrap_or_default();

@@ -45,6 +45,8 @@ pub struct ReadyCell {
 pub struct Workshop<'a> {
     cache: &'a Cache,
     plan: &'a Plan,
+    /// [`Plan::asked_before`].
+    before: BTreeMap<&'a str, u32>,
     say: &'a dyn Fn(Event),
     made: BTreeMap<String, Result<Made, Failure>>,
     own: BTreeMap<(String, Vec<String>), Result<OwnFiles, Failure>>,
@@ -54,7 +56,7 @@ pub struct Workshop<'a> {
 impl<'a> Workshop<'a> {
     /// A workshop for one plan; `say` hears what is made.
     pub fn new(cache: &'a Cache, plan: &'a Plan, say: &'a dyn Fn(Event)) -> Self {
-        Self { cache, plan, say, made: BTreeMap::new(), own: BTreeMap::new(), exact: BTreeMap::new() }
+        Self { cache, plan, before: plan.asked_before(), say, made: BTreeMap::new(), own: BTreeMap::new(), exact: BTreeMap::new() }
     }
 
     /// Everything that a cell needs, or the reason why it can't be had.
@@ -71,8 +73,8 @@ impl<'a> Workshop<'a> {
             }
             _ => (Artifact::default(), BTreeMap::new(), None),
         };
-        let before = self.plan.asked_before(planned) as usize * self.plan.measure.asked_queries() as usize;
-        let queries = self.plan.measure.asked_queries() + before as u32;
+        let before = self.before(planned) * self.plan.measure.asked_queries();
+        let queries = self.plan.measure.asked_queries() + before;
         let Workload::Generate { prompt_tokens, gen_tokens } = planned.cell.workload;
         let geometry = planned.cell.model.geometry.as_ref();
         let usage = |e: PromptError| Failure::new(FailureKind::Usage, format!("models.{}: {e}", planned.cell.model.name));
@@ -98,15 +100,22 @@ impl<'a> Workshop<'a> {
             }
         };
         // Rule R3: no query of a process has the prompt of another.
+        let before = before as usize;
         prompts.ids.drain(..before);
         prompts.texts.drain(..before.min(prompts.texts.len()));
-        prompts.reference.as_mut().map(|reference| reference.drain(..before));
+        if let Some(reference) = &mut prompts.reference {
+            reference.drain(..before);
+        }
         // Genie loads a tokenizer even when it is asked with token ids.
         if let Some(path) = tokenizer.filter(|_| !paths.contains_key(TOKENIZER)) {
             artifact.files.push(TOKENIZER.to_owned());
             paths.insert(TOKENIZER.to_owned(), path);
         }
         Ok(ReadyCell { artifact, paths, key, prompts })
+    }
+
+    fn before(&self, planned: &PlannedCell) -> u32 {
+        self.before.get(planned.id.as_str()).copied().unwrap_or(0)
     }
 
     /// Prompts made with a model's own tokenizer, and the tokenizer's hash; made once for all cells that share them.
@@ -137,7 +146,7 @@ impl<'a> Workshop<'a> {
         let (cell, generated) = (&planned.cell, planned.cell.workload.gen_tokens());
         let same = |c: &&PlannedCell| c.cell.model == cell.model && c.cell.workload.gen_tokens() == generated && c.skipped.is_none();
         let mut lengths: Vec<u32> = self.plan.cells.iter().filter(same).map(|c| c.cell.workload.prompt_tokens()).collect();
-        let most = self.plan.cells.iter().filter(same).map(|c| self.plan.asked_before(c) + 1).max().unwrap_or(1);
+        let most = self.plan.cells.iter().filter(same).map(|c| self.before(c) + 1).max().unwrap_or(1);
         let queries = most * self.plan.measure.asked_queries();
         lengths.sort_unstable();
         lengths.dedup();

@@ -132,7 +132,7 @@ impl Scenario {
         });
         let mut cells: Vec<PlannedCell> = cells.collect();
         if self.share_launches {
-            group(&mut cells, backends);
+            group(&mut cells, backends, device);
         }
         Plan {
             format_version: FORMAT_VERSION,
@@ -250,14 +250,16 @@ impl Plan {
         groups
     }
 
-    /// Cells before this one that ask for prompts of its length in the same launches.
-    pub fn asked_before(&self, planned: &PlannedCell) -> u32 {
-        let alike = |c: &&PlannedCell| {
-            let length = |c: &PlannedCell| c.cell.workload.prompt_tokens();
-            c.launch_group == planned.launch_group && length(c) == length(planned)
-        };
-        let before = self.cells.iter().take_while(|c| c.id != planned.id);
-        planned.launch_group.map_or(0, |_| before.filter(alike).count() as u32)
+    /// By the id of each cell that shares its launches: the cells before it in them that ask for prompts of its length.
+    pub fn asked_before(&self) -> BTreeMap<&str, u32> {
+        let (mut known, mut all) = (BTreeMap::new(), BTreeMap::new());
+        for c in &self.cells {
+            let Some(group) = c.launch_group else { continue };
+            let before: &mut u32 = known.entry((group, c.cell.workload.prompt_tokens())).or_default();
+            all.insert(c.id.as_str(), *before);
+            *before += 1;
+        }
+        all
     }
 
     /// The measured launches in order, for `repetitions_max` launches a cell; places refer to `cells`.
@@ -267,15 +269,14 @@ impl Plan {
 }
 
 /// Brings the cells together that differ in prompt and generated length only, and whose backend can answer them in one process.
-fn group(cells: &mut [PlannedCell], backends: &[&dyn Backend]) {
-    let mixes = |cell: &Cell| backends.iter().any(|b| b.id() == cell.backend && b.mixes_lengths(cell));
-    let alike = |a: &PlannedCell, b: &PlannedCell| {
-        let but_lengths = |c: &PlannedCell| Cell { workload: a.cell.workload, ..c.cell.clone() };
-        but_lengths(a) == but_lengths(b) && a.source == b.source
-    };
+fn group(cells: &mut [PlannedCell], backends: &[&dyn Backend], device: &DeviceFacts) {
+    fn but_lengths(c: &PlannedCell) -> impl PartialEq {
+        (&c.cell.backend, &c.cell.model, c.cell.quant, c.cell.unit, &c.cell.axes, &c.source)
+    }
+    let mixes = |cell: &Cell| backends.iter().any(|b| b.id() == cell.backend && b.mixes_lengths(cell, device));
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for place in (0..cells.len()).filter(|place| cells[*place].skipped.is_none() && mixes(&cells[*place].cell)) {
-        match groups.iter_mut().find(|group| alike(&cells[group[0]], &cells[place])) {
+        match groups.iter_mut().find(|group| but_lengths(&cells[group[0]]) == but_lengths(&cells[place])) {
             Some(group) => group.push(place),
             None => groups.push(vec![place]),
         }

@@ -303,9 +303,9 @@ pub trait Backend: Sync {
     /// How the cell's artifact can be made, if it can.
     fn recipe(&self, cell: &Cell, device: &DeviceFacts) -> Option<Recipe>;
     /// Whether one process can answer queries of several lengths for this cell: where its launches have a job ([`crate::JOB_FILE`]), which tells
-    /// the length of each query. What is known before anything is staged: a launch without a job is not shared after all.
-    fn mixes_lengths(&self, cell: &Cell) -> bool {
-        let _ = cell;
+    /// the length of each query. What is known before anything is looked for: a launch without a job is not shared after all.
+    fn mixes_lengths(&self, cell: &Cell, device: &DeviceFacts) -> bool {
+        let _ = (cell, device);
         false
     }
     /// The files of the work folder.

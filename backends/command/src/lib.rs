@@ -93,7 +93,7 @@ impl Backend for CommandBackend {
         Some(Recipe { kind: "none".to_owned(), args: std::collections::BTreeMap::new() })
     }
 
-    fn mixes_lengths(&self, _: &Cell) -> bool {
+    fn mixes_lengths(&self, _: &Cell, _: &DeviceFacts) -> bool {
         true
     }
 

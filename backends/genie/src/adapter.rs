@@ -95,7 +95,7 @@ impl Backend for Genie {
         context::recipe(cell, device)
     }
 
-    fn mixes_lengths(&self, cell: &Cell) -> bool {
+    fn mixes_lengths(&self, cell: &Cell, _: &DeviceFacts) -> bool {
         cell.asked(Axis::Variant).is_none_or(|program| !device::PROGRAMS[1..].contains(&program))
     }
 

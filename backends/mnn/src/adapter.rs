@@ -83,8 +83,8 @@ impl Backend for Mnn {
         Some(Recipe { kind: "mnn-llm".to_owned(), args })
     }
 
-    fn mixes_lengths(&self, cell: &Cell) -> bool {
-        cell.asked(Axis::Variant).is_none_or(|program| !device::PROGRAMS.contains(&program))
+    fn mixes_lengths(&self, _: &Cell, device: &DeviceFacts) -> bool {
+        !device.remote
     }
 
     fn stage(&self, launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {

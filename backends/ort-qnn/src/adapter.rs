@@ -106,7 +106,7 @@ impl Backend for OrtQnn {
         context::recipe(cell, device)
     }
 
-    fn mixes_lengths(&self, cell: &Cell) -> bool {
+    fn mixes_lengths(&self, cell: &Cell, _: &DeviceFacts) -> bool {
         cell.asked(Axis::Variant).is_none_or(|program| !device::PROGRAMS[1..].contains(&program))
     }
 

@@ -78,7 +78,7 @@ impl Backend for Fake {
         ]);
         self.describe().makes.contains(&cell.quant).then(|| Recipe { kind: "text".to_owned(), args })
     }
-    fn mixes_lengths(&self, cell: &Cell) -> bool {
+    fn mixes_lengths(&self, cell: &Cell, _: &DeviceFacts) -> bool {
         self.id == "mixer" && cell.asked(Axis::Variant).is_none()
     }
     fn stage(&self, _: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {

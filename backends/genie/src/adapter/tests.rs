@@ -39,6 +39,13 @@ fn pc() -> DeviceFacts {
     }
 }
 
+#[test]
+fn our_runner_alone_answers_several_lengths_in_one_process() {
+    let mixes = |axes: &[(Axis, &str)]| Genie.mixes_lengths(&cell(axes), &pc());
+    assert!(mixes(&[]) && mixes(&[(Axis::Variant, "bench-genie-runner")]) && mixes(&[(Axis::Variant, "of-the-files")]));
+    assert!(!mixes(&[(Axis::Variant, "genie-app")]) && !mixes(&[(Axis::Variant, "genie-t2t-run")]));
+}
+
 /// The configuration that a user's own becomes.
 fn adapted(own: &Value, threads: Option<&str>) -> Result<Value, Failure> {
     let cell = cell(&threads.map(|t| (Axis::Threads, t)).into_iter().collect::<Vec<_>>());

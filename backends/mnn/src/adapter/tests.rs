@@ -54,6 +54,7 @@ fn names(files: &[StagedFile]) -> Vec<&str> {
 #[test]
 fn llm_bench_is_asked_for_one_combination() {
     let (files, step) = made(&cell(Unit::Cpu, &[]), &FILES, &[]).unwrap();
+    assert!(!Mnn.mixes_lengths(&cell(Unit::Cpu, &[]), &phone()));
     assert_eq!(step.invocation.program, Program::Staged("llm_bench".into()));
     // Options: the tool's own help (samples/mnn-native/help.txt). Its repetitions are the measured queries.
     let wanted = "-m ./config.json -a cpu -c 2 -t 4 -p 0 -n 0 -pg 64,16 -rep 3 -j result.json";
