@@ -169,6 +169,7 @@ fn three_engines_give_the_same_tokens_and_the_evidence_for_their_unit() {
         }
     }
     where_the_time_goes(&run_dir, &measured);
+    operations_have_their_places(&run_dir, &layers);
     let samples = table(&run_dir, "samples.csv");
     assert_eq!(samples.iter().filter(|s| s["pass"] == "measure").count(), 9);
     let telemetry = table(&run_dir, "telemetry.csv");
@@ -177,6 +178,92 @@ fn three_engines_give_the_same_tokens_and_the_evidence_for_their_unit() {
     damaged_artifacts(&run_dir, &cells);
     a_unit_that_mnn_lacks();
     a_context_that_the_files_do_not_have(&cells);
+}
+
+/// Parts, sums and places of real profiles, against the graph as it is made and against what the tools print of the whole.
+fn operations_have_their_places(run_dir: &Path, layers: &[Row]) {
+    let placement = table(run_dir, "placement.csv");
+    for backend in ["ort-qnn", "genie", "mnn"] {
+        for phase in ["prefill", "decode"] {
+            let of: Vec<&Row> = layers.iter().filter(|l| l["backend"] == backend && l["phase"] == phase).collect();
+            let share = |column: &str, word: &str| of.iter().filter(|l| l[column] == word).filter_map(|l| number(l, "share")).sum::<f64>();
+            assert!(
+                share("part", "other") < 0.01,
+                "{backend} {phase}: {:?}",
+                of.iter().filter(|l| l["part"] == "other").collect::<Vec<_>>()
+            );
+            assert!(share("op_class", "") < 0.01, "{backend} {phase}");
+            // Both blocks have the same operations, and every one of these parts.
+            let block = |number: &str| of.iter().filter(|l| l["block"] == number && l["part_by"] != "neighbour").count();
+            assert_eq!((block("0"), block("2")), (block("1"), 0), "{backend} {phase}");
+            for part in ["norm", "q_proj", "k_proj", "v_proj", "o_proj", "rope", "attention", "mlp", "lm_head"] {
+                assert!(of.iter().any(|l| l["part"] == part), "{backend} {phase}: no {part}");
+            }
+            let placed: Vec<&Row> = placement.iter().filter(|p| p["backend"] == backend && p["phase"] == phase).collect();
+            let unit = if backend == "mnn" { "cpu" } else { "npu" };
+            assert_eq!(
+                placed.iter().map(|p| (p["unit"].as_str(), p["share"].as_str())).collect::<Vec<_>>(),
+                [(unit, "1")],
+                "{backend} {phase}"
+            );
+            assert_eq!(placed[0]["ops"], of.len().to_string());
+            if backend != "mnn" {
+                // QNN prints cycles of the whole graph beside those of its operations: they account for all of it.
+                let (sum, total) = (number(placed[0], "value").unwrap(), number(of[0], "graph_total").unwrap());
+                assert!((sum / total - 1.0).abs() < 1e-3, "{backend} {phase}: {sum} of {total} cycles");
+                assert!((number(placed[0], "accounted").unwrap() - 1.0).abs() < 1e-3);
+                let folded = of.iter().filter(|l| l["value"] == "0").count();
+                assert!(
+                    folded > 0
+                        && of.iter().filter(|l| l["folded"] == "1").count() == folded
+                        && placed[0]["ops_folded"] == folded.to_string()
+                );
+            }
+        }
+    }
+    assert!(table(run_dir, "fallbacks.csv").is_empty());
+    let support = table(run_dir, "support.csv");
+    assert!(
+        support.len() == 3 && support.iter().all(|s| s["support"] == "runs" && s["cells"] == "2" && s["cells_ok"] == "1"),
+        "{support:?}"
+    );
+}
+
+/// Rule R2 with the real runners: one process answers prompts and answers of several lengths, and every token is the reference's.
+#[test]
+fn lengths_share_a_process_on_every_engine() {
+    let dir = tempfile::tempdir().unwrap();
+    let matrix = format!(
+        "backend = [\"genie\", \"ort-qnn\", \"mnn\"]\nquant = [\"fp32\", \"fp16\"]\nprompt-tokens = [20, 40]\ngen-tokens = [4, 8]\n{EXCLUDE}"
+    );
+    let path = scenario(dir.path(), "lengths", MODEL, &matrix, "queries = 2", "");
+    run(real(dir.path()).arg("run").arg(&path).args(["--yes", "--no-report"])).expect(0);
+    let run_dir = only_run(&dir.path().join("results"));
+    let cells = table(&run_dir, "cells.csv");
+    assert_eq!(cells.len(), 12);
+    for cell in &cells {
+        let of = |column: &str| cell[column].as_str();
+        assert_eq!(
+            [of("status"), of("cells_a_launch"), of("check_count"), of("check_tokens"), of("check_unit")],
+            ["ok", "4", "confirmed", "confirmed", "confirmed"],
+            "{cell:?}"
+        );
+    }
+    let launches = table(&run_dir, "launches.csv");
+    for engine in ["genie", "ort-qnn", "mnn"] {
+        let of: Vec<&Row> = launches.iter().filter(|l| l["cell"].starts_with(&format!("{engine}."))).collect();
+        assert!(of.len() == 4 && of.iter().all(|l| l["process"] == of[0]["process"]), "{engine}: {of:?}");
+        let loads: Vec<f64> = of.iter().filter_map(|l| number(l, "load_ms")).collect();
+        assert!(loads.len() == 1 && loads[0] > 0.0, "{engine}: {loads:?}");
+        let lead = of.iter().find(|l| l["process_place"] == "0").unwrap();
+        assert!(number(lead, "peak_mem_mb").unwrap() > 10.0 && of.iter().all(|l| l["cpu_s"].is_empty()), "{engine}");
+        // Three queries a cell, each with a prompt of its own.
+        let job = run_dir.join(format!("logs/local/{}/measure-000/job.json", lead["cell"]));
+        let job: Value = serde_json::from_slice(&fs::read(job).unwrap()).unwrap();
+        let queries = job["queries"].as_array().unwrap();
+        let prompts: std::collections::BTreeSet<String> = queries.iter().map(|q| q["ids"].to_string()).collect();
+        assert_eq!((queries.len(), prompts.len()), (12, 12), "{engine}");
+    }
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -311,7 +398,7 @@ fn a_silent_fallback(run_dir: &Path, model: &Path) {
     let plan: toml::Value = toml::from_str(&fs::read_to_string(run_dir.join("plan.toml")).unwrap()).unwrap();
     let planned = plan["cells"].as_array().unwrap().iter().find(|c| c["id"].as_str().unwrap().contains("variant=bad-op-")).unwrap();
     let cell: Cell = planned["cell"].clone().try_into().unwrap();
-    let expected = Expected { prompt_tokens: 40, gen_tokens: 8, queries: 2, reference: None, min_agreement: None };
+    let expected = Expected { prompt_tokens: 40, gen_tokens: 8, queries: 2, ..Expected::default() };
     let checks = OrtQnn.verify(&cell, &expected, &parsed, &captured);
     assert_eq!(
         (checks.count, checks.unit, checks.unit_found.as_deref()),

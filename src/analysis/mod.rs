@@ -4,6 +4,7 @@ mod compose;
 pub mod layers;
 mod leak;
 pub mod phases;
+pub mod placement;
 pub mod power;
 mod prefix;
 pub mod roof;

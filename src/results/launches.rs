@@ -3,6 +3,7 @@
 use std::{
     borrow::Cow,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use bench_agent::spec::Done;
@@ -60,12 +61,46 @@ pub struct Record {
     /// The state in which it began.
     #[serde(default)]
     pub start: Start,
+    /// Its part of the process, where cells shared one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<Shared>,
     /// Windows and figures of a soak; its single queries and tokens are in `events.jsonl` alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soak: Option<Soak>,
 }
 
+/// The part of one cell in a process that answered the queries of several (rule R2).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shared {
+    /// Id of the cell whose queries came first: with the number of the launch the name of the process.
+    pub process: String,
+    /// Place of this cell's queries among those of all, from 0.
+    pub place: u32,
+    /// Cells that shared the process.
+    pub cells: u32,
+    /// From the cell's first query to that of the next one, `CLOCK_MONOTONIC` ns; the first cell has the process from its start, and the last one to
+    /// its end.
+    pub window_ns: (u64, u64),
+}
+
+impl Shared {
+    /// Whether a moment is in the cell's part: every moment is in the part of exactly one cell.
+    pub fn holds(&self, t_ns: u64) -> bool {
+        let (from, to) = self.window_ns;
+        (self.place == 0 || t_ns >= from) && (self.place + 1 == self.cells || t_ns < to)
+    }
+}
+
 impl Record {
+    /// Time in it by the agent's clock; of a process that cells shared, in this cell's part.
+    pub fn took(&self) -> Duration {
+        let between = |(from, to): (u64, u64)| Duration::from_nanos(to.saturating_sub(from));
+        let steps = self.steps.iter().filter_map(|step| step.done.as_ref());
+        self.shared
+            .as_ref()
+            .map_or_else(|| steps.map(|done| between((done.start_ns, done.end_ns))).sum(), |shared| between(shared.window_ns))
+    }
+
     /// What the agent sampled, one file for each step; `dir` is the folder of the launch. A step that never began has left none.
     pub fn telemetry_files(&self, dir: &Path) -> Vec<PathBuf> {
         let folder = |step: &StepRecord| if self.steps.len() == 1 { dir.to_path_buf() } else { dir.join(&step.name) };

@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use bench_backend_api::{Layer, Workload};
 
 use super::tables::Row;
-use crate::analysis::layers::{Mapped, map};
+use crate::analysis::{
+    layers::{Mapped, map},
+    placement::is_folded,
+};
 
 /// The rows of one launch, each made of `base`, in the order of the profile.
-pub fn rows(layers: &[Layer], workload: Option<Workload>, base: &Row) -> Vec<Row> {
-    let generates = matches!(workload, Some(Workload::Generate { .. }));
+pub fn rows(layers: &[Layer], workload: Workload, base: &Row) -> Vec<Row> {
+    let generates = matches!(workload, Workload::Generate { .. });
     let mut sums: BTreeMap<_, f64> = BTreeMap::new();
     for layer in layers {
         *sums.entry(sum_key(layer)).or_default() += layer.value.unwrap_or(0.0);
@@ -18,8 +21,8 @@ pub fn rows(layers: &[Layer], workload: Option<Workload>, base: &Row) -> Vec<Row
         let mut row = base.clone();
         row.set("graph", &layer.graph).set("phase", &layer.phase).set("index", layer.index).set("name", &layer.name);
         row.maybe("op_type", layer.op_type.as_ref()).maybe("block", mapped.block).maybe("part", mapped.part);
-        row.maybe("part_by", mapped.part_by.map(|by| by.as_str())).maybe("op_kind", mapped.kind);
-        row.maybe("op_class", mapped.class.map(|class| class.as_str())).maybe("unit", layer.unit.as_ref()).number("value", layer.value);
+        row.maybe("part_by", mapped.part_by.map(|by| by.as_str())).maybe("op_kind", mapped.kind.map(|kind| &kind.name));
+        row.maybe("op_class", mapped.kind.map(|kind| kind.class.as_str())).maybe("unit", layer.unit.as_ref()).number("value", layer.value);
         row.set("value_unit", &layer.value_unit).maybe("value_means", layer.value_means).maybe("folded", is_folded(layer).then_some(1));
         let sum = sums.get(&sum_key(layer)).copied().unwrap_or(0.0);
         row.number("share", layer.value.filter(|_| sum > 0.0).map(|v| v / sum)).maybe("count", layer.count);
@@ -34,9 +37,4 @@ pub fn rows(layers: &[Layer], workload: Option<Workload>, base: &Row) -> Vec<Row
 /// What is added up: values of one graph, phase, unit and method. Cycles and times, two profiles of one graph, are no parts of one whole.
 fn sum_key(layer: &Layer) -> [&str; 4] {
     [&layer.graph, &layer.phase, &layer.value_unit, &layer.method]
-}
-
-/// 0 cycles are what QNN prints of an operation that became part of another (formats/qnn.md, section 4); 0 us is only less than the clock shows.
-fn is_folded(layer: &Layer) -> bool {
-    layer.value == Some(0.0) && layer.value_unit == "cycles"
 }

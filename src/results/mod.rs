@@ -1,6 +1,6 @@
 //! The run folder: journal, launches, manifest, and the tables derived from them.
 
-mod boot;
+pub mod boot;
 pub mod folder;
 pub mod journal;
 pub mod launches;
@@ -9,6 +9,7 @@ pub mod manifest;
 pub mod npu;
 mod phases;
 pub mod pinned;
+mod placement;
 pub mod portable;
 pub mod power;
 mod prefix;
@@ -20,4 +21,5 @@ pub mod soak;
 mod spec;
 pub mod start;
 mod summary;
+mod support;
 pub mod tables;

@@ -20,7 +20,7 @@ use crate::{
     analysis::power::{
         self, Asked, Baseline, BaselineState, Clock, CurrentUnit, FitError, LaunchPower, Load, Meter, Method, Refusal, Telemetry,
     },
-    run::{events::Status, warmup},
+    run::{SHARED, events::Status, warmup},
     scenario::{Plan, Power, PowerMethod},
 };
 
@@ -77,6 +77,7 @@ impl RunPower {
             let segment =
                 segments.entry(record.segment).or_insert_with(|| Segment::read(&baseline_dir(run, device, record.segment), settings));
             let load = match record.pass {
+                _ if record.shared.is_some() => Err(SHARED.to_owned()),
                 Pass::Soak => soaked(record),
                 _ => load(&record.parsed, warmup(&plan.measure, record.pass, &record.parsed).discarded),
             };

@@ -7,7 +7,7 @@ mod phases;
 mod soak;
 
 pub use launches::LAUNCHES;
-pub use layers::LAYERS;
+pub use layers::{FALLBACKS, LAYERS, PLACEMENT, SUPPORT};
 pub use metrics::{METRIC_ENDS, METRICS, Metric};
 pub use phases::PHASES;
 pub use soak::{SOAK, SOAK_EVENTS, TELEMETRY_WINDOWS};
@@ -75,7 +75,7 @@ pub const SAMPLES: Table = Table {
             "query_kind",
             Text,
             false,
-            "first_query (one of those that the launch discards, see discarded_queries in launches.csv) or warm_query; a composed row is a warm_query: its graphs are loaded, and the first of its executions is in their average",
+            "first_query (one of those that the launch discards, see discarded_queries in launches.csv), discarded_query (the same where the process had answered another cell's queries before) or warm_query; a composed row is a warm_query: its graphs are loaded, and the first of its executions is in their average",
         ),
         c("segment", Int, false, "0, plus one for every --resume"),
         c("status", Text, false, "ok, failed or unverified, as the launch"),
@@ -104,6 +104,7 @@ pub const SAMPLES: Table = Table {
         c("reported_ttft_ms", Float, true, "the runtime's own figure"),
         c("reported_prefill_tok_s", Float, true, "computed from the runtime's own count and duration"),
         c("reported_decode_tok_s", Float, true, "computed from the runtime's own count and duration: (n-1)/time for Genie"),
+        c("tokens_per_step", Float, true, "tokens that one step of the model gave, as the runtime counts them: see decoding in cells.csv"),
         c("finish", Text, true, "length, eos, error or context"),
         c("absent", Text, true, "metric=reason;... for every empty metric"),
     ],
@@ -164,6 +165,12 @@ pub const CELLS: Table = Table {
         c("status", Text, false, "ok, failed, skipped or unverified"),
         c("failure_kind", Text, true, "usage, infra, device, runtime, model, thermal or verify"),
         c("reason", Text, true, "why it is not ok"),
+        c(
+            "cells_a_launch",
+            Int,
+            true,
+            "cells that shared a launch with this one, itself included, the most of its launches; 1: it had its own, as in older runs, where this is empty. Figures of a whole process are then absent as `shared launch`: load and memory are of the launches in which the cell's queries came first, CPU time and power of none. Launches of a cell are independent of each other; those of cells that shared them are not",
+        ),
         c("launches", Int, false, "launches that count"),
         c("launches_failed", Int, false, "launches that failed or were contradicted"),
         c(
@@ -204,6 +211,29 @@ pub const CELLS: Table = Table {
         ),
         c("unit_requested", Text, false, "cpu, gpu, npu or hybrid"),
         c("unit_found", Text, true, "the unit that worked, as far as there is evidence"),
+        // Placement (placement.rs).
+        c(
+            "ops_npu",
+            Int,
+            true,
+            "operations on the NPU in the profile pass, over all phases; empty without a profile that says where they ran",
+        ),
+        c("ops_gpu", Int, true, "the same of the GPU"),
+        c("ops_cpu", Int, true, "the same of the CPU"),
+        c("ops_folded", Int, true, "operations of the profile that the compiler made part of others (0 cycles)"),
+        c(
+            "asked_unit_share",
+            Float,
+            true,
+            "share of the profile's time or cycles that is on the unit asked for, 0 to 1, the lowest of the phases: see placement.csv",
+        ),
+        c("placement_method", Text, true, "the profile behind them: method of layers.csv"),
+        c(
+            "placement_alarm",
+            Text,
+            true,
+            "operations ran on another unit than asked, which makes the cell unverified: the first of them (fallbacks.csv has all)",
+        ),
         c("context", Text, true, "axis as asked, fixed:<value> or n/a; the artifact's context length when not an axis"),
         c("kv", Text, true, "axis: precision of the KV cache"),
         c("batch", Text, true, "axis"),
@@ -213,6 +243,7 @@ pub const CELLS: Table = Table {
         c("check_count", Text, true, "worst of the launches"),
         c("check_tokens", Text, true, "worst of the launches"),
         c("check_unit", Text, true, "worst of the launches"),
+        c("check_bos", Text, true, "worst of the launches: see launches.csv"),
         c(
             "check_prefix",
             Text,
@@ -238,6 +269,30 @@ pub const CELLS: Table = Table {
             Text,
             true,
             "of decode_tok_s and tpot_ms: composed = one step takes the sum over all decode graphs; runtime_reported = the runtime's own count and duration; empty = measured",
+        ),
+        c(
+            "template",
+            Text,
+            false,
+            "what a prompt is (rule R4): raw (text, or token ids), chat (the same inside the model's own chat template, whose tokens count), or n/a (a tool without prompts, or with its own)",
+        ),
+        c(
+            "sampling",
+            Text,
+            true,
+            "how the next token is chosen: greedy, or the sampler in effect, as the runner or the configuration in the work folder says; not-checkable where the tool does not say. Empty without a token loop",
+        ),
+        c(
+            "decoding",
+            Text,
+            true,
+            "plain, or speculative:<kind> (rule R5), where tokens are guessed ahead: then there is no latency between tokens; not-checkable where neither the tool nor its configuration says. Empty without a token loop",
+        ),
+        c(
+            "tokens_per_step",
+            Float,
+            true,
+            "median: tokens that one step of the model gave, as the runtime counts them; empty where it does not",
         ),
         c("engine", Text, true, "graph or genie: ONNX Runtime can run a model through Genie (rule R14)"),
         c("tool", Text, true, "the program that ran on a device that is another machine, where a backend has several"),
@@ -265,6 +320,14 @@ pub const CELLS: Table = Table {
         c("tokenizer_mb", Float, true, "the tokenizer's file, in 10^6 bytes"),
         c("chunk", Int, true, "AR of the prefill graph; empty where prefill is one dynamic pass"),
         c("padded_prompt_tokens", Int, true, "prompt rounded up to whole chunks"),
+        c("graphs", Text, true, "names of the graphs that ran, as runner or artifact say; the first 500 characters"),
+        c(
+            "compiled_context",
+            Int,
+            true,
+            "tokens that static graphs attend over, whatever the depth (rule R7), as the artifact or its configuration says; empty where attention grows with the depth, or nobody tells",
+        ),
+        c("kv_depth", Int, false, "tokens of the KV cache at the end of a measured query: prompt and generated ones"),
         c("weight_bits", Float, true, "as the artifact says"),
         c("act_bits", Float, true, "as the artifact says"),
         c("kv_bits", Float, true, "as the artifact says"),
@@ -349,6 +412,12 @@ pub const CELLS: Table = Table {
             "derived: what a decode step moves at least, in 10^6 bytes: weights without their scales, one row of the embedding, KV cache at the mean depth (src/analysis/roof); empty where the roof does not apply",
         ),
         c("decode_gb_s", Float, true, "derived: that times decode_tok_s, in 10^9 bytes a second; a lower bound of the bandwidth in use"),
+        c(
+            "traced_gb_s",
+            Float,
+            true,
+            "measured: reads and writes of the DRAM that a trace of the decode graph counted, over its own time (*_qnn_htp_analysis_summary.json among the artifact's files); roof_note names it",
+        ),
         c("peak_gb_s", Float, true, "peak bandwidth of the memory in 10^9 bytes a second; roof_note says by what"),
         c("roof_tok_s", Float, true, "derived: peak_gb_s over the bytes of a step, which no engine can exceed"),
         c(
@@ -414,4 +483,5 @@ pub const CELLS: Table = Table {
 };
 
 /// All tables, in the order of the spec.
-pub const TABLES: &[Table] = &[CELLS, SAMPLES, LAUNCHES, TOKENS, LAYERS, PHASES, TELEMETRY, SOAK, SOAK_EVENTS, TELEMETRY_WINDOWS];
+pub const TABLES: &[Table] =
+    &[CELLS, SAMPLES, LAUNCHES, TOKENS, LAYERS, PLACEMENT, FALLBACKS, SUPPORT, PHASES, TELEMETRY, SOAK, SOAK_EVENTS, TELEMETRY_WINDOWS];

@@ -211,6 +211,7 @@ mod tests {
             lmkd_kills: None,
             round_trips: 0,
             start: Start::default(),
+            shared: None,
             soak: Some(Soak { windows, minute_1_tok_s, minute_30_tok_s, ..Soak::default() }),
         }
     }

@@ -16,9 +16,10 @@ use super::{
     boot,
     folder::FolderError,
     launches::{self, Record, Recorded},
+    layers,
     manifest::Manifest,
     npu::Npu,
-    phases,
+    phases, placement,
     portable::Portable,
     power::RunPower,
     prefix, roof,
@@ -26,6 +27,7 @@ use super::{
     soak,
     start::Start,
     summary::{self, COMPOSED},
+    support,
 };
 use crate::{
     analysis::power::{BaselineState, METRICS as METRICS_OF_POWER},
@@ -35,7 +37,7 @@ use crate::{
         query_metrics, scope, warmup,
     },
     safe::printable_lines,
-    scenario::Plan,
+    scenario::{Plan, PlannedCell},
     stats::Summary,
 };
 
@@ -47,6 +49,10 @@ impl Row {
     pub fn set(&mut self, column: &'static str, value: impl Display) -> &mut Self {
         self.0.insert(column.to_owned(), value.to_string());
         self
+    }
+    /// The value of a column, unless it is empty.
+    pub fn get(&self, column: &str) -> Option<&str> {
+        self.0.get(column).map(String::as_str).filter(|text| !text.is_empty())
     }
     /// Sets a column if there is a value.
     pub fn maybe(&mut self, column: &'static str, value: Option<impl Display>) -> &mut Self {
@@ -84,7 +90,7 @@ impl Row {
 impl Row {
     /// Adds metrics that have no value, with the reason, to the column `absent`.
     pub fn also_absent(&mut self, absent: &[(&'static str, String)]) {
-        let known = self.0.get("absent").filter(|text| !text.is_empty()).cloned();
+        let known = self.get("absent").map(str::to_owned);
         let words = known.into_iter().chain(absent.iter().map(|(metric, why)| format!("{metric}={why}")));
         let words = words.collect::<Vec<_>>().join(";");
         self.set("absent", words);
@@ -173,13 +179,14 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     let mut recorded = launches::read(run, &manifest.device.name)?;
     let prefixes = prefix::check(&mut recorded, plan);
     let roofs = roof::check(&mut recorded, plan, manifest);
+    let placed = placement::check(&mut recorded, plan);
     let power = RunPower::read(run, plan, &manifest.device.name, &recorded);
     let context = Context { plan, manifest, power: &power };
     let npu = Npu::of(plan, manifest, &recorded);
     let mut samples = Writer::new(run, &schema::SAMPLES)?;
     let mut launch_table = Writer::new(run, &schema::LAUNCHES)?;
     let mut tokens = Writer::new(run, &schema::TOKENS)?;
-    let mut layers = Writer::new(run, &schema::LAYERS)?;
+    let mut operations = Writer::new(run, &schema::LAYERS)?;
     let mut telemetry = Writer::new(run, &schema::TELEMETRY)?;
     let mut soak_table = Writer::new(run, &schema::SOAK)?;
     let mut happened = Writer::new(run, &schema::SOAK_EVENTS)?;
@@ -191,7 +198,13 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     let mut metrics: Measured = BTreeMap::new();
     for ((dir, record), session) in ordered {
         let trace = context.telemetry(record, dir, &mut telemetry)?;
-        let m = launch_metrics(&record.timed(), record.steps.iter().filter_map(|s| s.done.as_ref()), &trace, context.discarded(record));
+        let m = launch_metrics(
+            &record.timed(),
+            record.steps.iter().filter_map(|s| s.done.as_ref()),
+            &trace,
+            context.discarded(record),
+            record.shared.as_ref(),
+        );
         let mut launch = context.launch(record, &m);
         launch.maybe("boot_session", session).number("uptime_s", boot::uptime_s(record));
         npu.launch(record, &mut launch);
@@ -210,13 +223,13 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
             samples.row(&context.composed(record))?;
         }
         // Whatever a launch that failed, or that was measured, says of its operations is no profile.
-        if record.pass == Pass::Profile && record.status == Status::Ok {
+        if placement::is_profile(record) {
             for row in context.layers(record) {
-                layers.row(&row)?;
+                operations.row(&row)?;
             }
         }
     }
-    for table in [samples, launch_table, tokens, layers, telemetry, soak_table, happened, windows] {
+    for table in [samples, launch_table, tokens, operations, telemetry, soak_table, happened, windows] {
         table.finish()?;
     }
     let mut parts = Writer::new(run, &schema::PHASES)?;
@@ -225,25 +238,51 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     }
     parts.finish()?;
     let mut cells = Writer::new(run, &schema::CELLS)?;
+    let mut placement_table = Writer::new(run, &schema::PLACEMENT)?;
+    let mut fallbacks = Writer::new(run, &schema::FALLBACKS)?;
+    let mut support = Writer::new(run, &schema::SUPPORT)?;
+    let mut ended = Vec::new();
     let mut statuses = Vec::new();
     let ranks = soak::ranks(plan, manifest, &recorded);
     for cell in &plan.cells {
         let (mut row, status) = summary::row(cell, plan, manifest, &recorded, (&metrics, &power));
         row.maybe("check_prefix", prefixes.get(&cell.id));
         roof::cell(&mut row, roofs.get(&cell.id));
+        placement::cell(&mut row, placed.get(&cell.id));
         if status == Status::Ok {
             npu.cell(&cell.id, &recorded, &mut row);
         }
         soak::cell(&mut row, &cell.id, plan, &recorded, &ranks);
         cells.row(&row)?;
         statuses.push((cell.id.clone(), status));
+        if let Some(placed) = placed.get(&cell.id) {
+            placement::rows(placed, &context.of_cell(cell)).iter().try_for_each(|row| placement_table.row(row))?;
+            placement::fallback_rows(placed, &context.of_cell(cell)).iter().try_for_each(|row| fallbacks.row(row))?;
+        }
+        ended.push(support::Ended::of(cell, status, &row, placed.get(&cell.id)));
     }
-    cells.finish()?;
+    support::rows(&ended, |cell| context.of_device(cell)).iter().try_for_each(|row| support.row(row))?;
+    for table in [cells, placement_table, fallbacks, support] {
+        table.finish()?;
+    }
     Ok((recorded, statuses))
 }
 
 /// The metrics of every launch, by cell, pass and number.
 pub type Measured = BTreeMap<(String, Pass, u32), LaunchMetrics>;
+
+/// How every program is started so far: over a shell, not by Android's activity manager.
+pub const SHELL: &str = "shell";
+
+/// The columns of what a launch's program inherited (rule R6).
+fn inherited(row: &mut Row, record: &Record) {
+    let Some(done) = boot::first_step(record) else { return };
+    let context = &done.launch_context;
+    row.set("launch_context", SHELL).maybe("cpuset", context.cpuset.as_ref());
+    row.maybe("cgroup", context.cgroup.as_ref().map(|lines| lines.lines().collect::<Vec<_>>().join(";")));
+    row.maybe("nice", context.nice).maybe("oom_score_adj", context.oom_score_adj);
+    row.maybe("affinity", context.affinity.as_ref()).maybe("selinux_domain", context.selinux.as_ref());
+}
 
 /// The columns of how a launch began.
 fn begun(row: &mut Row, start: &Start) {
@@ -284,9 +323,29 @@ impl Context<'_> {
         row
     }
 
+    /// Where a cell was measured.
+    fn of_device(&self, planned: &PlannedCell) -> Row {
+        let mut row = Row::default();
+        row.set("format_version", FORMAT_VERSION).set("run", &self.manifest.run).set("device", &self.manifest.device.name);
+        row.maybe("device_class", self.manifest.cells.get(&planned.id).map(|c| c.device_class));
+        row
+    }
+
+    /// The same, and which cell it is.
+    fn of_cell(&self, planned: &PlannedCell) -> Row {
+        let mut row = self.of_device(planned);
+        row.set("cell", &planned.id).set("backend", &planned.cell.backend);
+        row
+    }
+
     fn sample(&self, record: &Record, query: &Query) -> Row {
-        let kind = if query.query < self.discarded(record) { "first_query" } else { "warm_query" };
-        let metrics = query_metrics(query);
+        let kind = match record.shared.as_ref().map_or(0, |shared| shared.place) {
+            _ if query.query >= self.discarded(record) => "warm_query",
+            0 => "first_query",
+            // Another cell had the first query of the process.
+            _ => "discarded_query",
+        };
+        let metrics = query_metrics(&record.parsed, query);
         let mut row = self.figures(record, query.query, kind, &metrics);
         row.maybe("prompt_tokens", query.prompt_tokens).maybe("ttft_method", metrics.ttft_method);
         if metrics.aggregate_n.is_some() {
@@ -326,7 +385,7 @@ impl Context<'_> {
         }
         row.set("ttft_scope", scope(&record.parsed));
         row.number("reported_ttft_ms", m.reported_ttft_ms).number("reported_prefill_tok_s", m.reported_prefill_tok_s);
-        row.number("reported_decode_tok_s", m.reported_decode_tok_s);
+        row.number("reported_decode_tok_s", m.reported_decode_tok_s).number("tokens_per_step", m.tokens_per_step);
         let absent: Vec<String> = m.absent.iter().map(|(metric, why)| format!("{metric}={why}")).collect();
         row.set("absent", absent.join(";"));
         row
@@ -348,7 +407,10 @@ impl Context<'_> {
         let absent: Vec<String> = m.memory.absent.iter().map(|(name, why)| format!("{name}={why}")).collect();
         row.set("absent", absent.join(";")).maybe("lmkd_kills", record.lmkd_kills);
         row.maybe("adb_round_trips", Some(record.round_trips).filter(|n| *n > 0));
-        row.number("wall_ms", done().map(|d| d.end_ns.saturating_sub(d.start_ns) as f64 / 1e6).reduce(|a, b| a + b));
+        row.number("wall_ms", done().next().map(|_| record.took().as_secs_f64() * 1e3));
+        if let Some(shared) = &record.shared {
+            row.set("process", &shared.process).set("process_place", shared.place);
+        }
         row.number("idle_ms", record.parsed.idle_ns.map(|(from, to)| to.saturating_sub(from) as f64 / 1e6));
         if !record.parsed.queries.is_empty() {
             let warmup = warmup(&self.plan.measure, record.pass, &record.parsed);
@@ -359,8 +421,10 @@ impl Context<'_> {
         }
         if let Some(checks) = &record.checks {
             row.set("check_count", checks.count).set("check_tokens", checks.tokens).set("check_unit", checks.unit);
+            row.maybe("check_bos", checks.bos);
             row.number("token_agreement", checks.token_agreement).maybe("unit_found", checks.unit_found.as_ref());
         }
+        inherited(&mut row, record);
         // Rule R17: boot time runs on while the machine sleeps, monotonic time does not.
         let slept = done().any(|d| (d.boottime_minus_monotonic_ns[1] - d.boottime_minus_monotonic_ns[0]).abs() > 100_000_000);
         row.maybe("suspended", slept.then_some(1)).maybe("runtime_version", record.parsed.notes.get("runtime_version"));
@@ -438,13 +502,11 @@ impl Context<'_> {
     }
 
     fn layers(&self, record: &Record) -> Vec<Row> {
-        let planned = self.plan.cells.iter().find(|c| c.id == record.cell);
-        let mut base = self.base(record);
-        base.set("run", &self.manifest.run).maybe("device_class", self.class(record)).maybe("backend", planned.map(|p| &p.cell.backend));
-        super::layers::rows(&record.parsed.layers, planned.map(|p| p.cell.workload), &base)
+        let Some(planned) = self.plan.cells.iter().find(|c| c.id == record.cell) else { return Vec::new() };
+        layers::rows(&record.parsed.layers, planned.cell.workload, &self.of_cell(planned))
     }
 
-    /// The agent's `t_ns,source,name,value,unit`, with the keys of the launch; also gives what of it is about memory.
+    /// The agent's `t_ns,source,name,value,unit`, with the keys of the launch (of a process that cells shared each row is one cell's); also gives what of it is about memory.
     fn telemetry(&self, record: &Record, dir: &Path, table: &mut Writer) -> Result<Trace, FolderError> {
         let mut trace = Trace::default();
         let Some(start) = record.steps.iter().find_map(|s| s.done.as_ref()).map(|d| d.start_ns) else { return Ok(trace) };
@@ -456,6 +518,9 @@ impl Context<'_> {
                 else {
                     continue;
                 };
+                if record.shared.as_ref().is_some_and(|shared| !shared.holds(t)) {
+                    continue;
+                }
                 trace.add(t, line.get(1).unwrap_or(""), line.get(2).unwrap_or(""), value);
                 let mut row = self.base(record);
                 row.number("t_ms", Some((t as f64 - start as f64) / 1e6)).set("pass", record.pass).set("launch", record.launch);

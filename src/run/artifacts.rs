@@ -16,9 +16,10 @@ use super::{
     prompts::{self, PromptError, Prompts},
 };
 use crate::{
+    chat::ChatTemplate,
     prepare::{self, Made},
     runtimes::Cache,
-    scenario::{ArtifactSource, Plan, PlannedCell, Reference},
+    scenario::{ArtifactSource, Plan, PlannedCell, Reference, Template},
 };
 
 /// The kind of recipe of a program that brings its own model.
@@ -44,16 +45,18 @@ pub struct ReadyCell {
 pub struct Workshop<'a> {
     cache: &'a Cache,
     plan: &'a Plan,
+    /// [`Plan::asked_before`].
+    before: BTreeMap<&'a str, u32>,
     say: &'a dyn Fn(Event),
     made: BTreeMap<String, Result<Made, Failure>>,
     own: BTreeMap<(String, Vec<String>), Result<OwnFiles, Failure>>,
-    exact: BTreeMap<(String, u32), Result<(String, Prompts), Failure>>,
+    exact: BTreeMap<(String, u32, u32), Result<(String, Prompts), Failure>>,
 }
 
 impl<'a> Workshop<'a> {
     /// A workshop for one plan; `say` hears what is made.
     pub fn new(cache: &'a Cache, plan: &'a Plan, say: &'a dyn Fn(Event)) -> Self {
-        Self { cache, plan, say, made: BTreeMap::new(), own: BTreeMap::new(), exact: BTreeMap::new() }
+        Self { cache, plan, before: plan.asked_before(), say, made: BTreeMap::new(), own: BTreeMap::new(), exact: BTreeMap::new() }
     }
 
     /// Everything that a cell needs, or the reason why it can't be had.
@@ -70,11 +73,12 @@ impl<'a> Workshop<'a> {
             }
             _ => (Artifact::default(), BTreeMap::new(), None),
         };
-        let queries = self.plan.measure.asked_queries();
+        let before = self.before(planned) * self.plan.measure.asked_queries();
+        let queries = self.plan.measure.asked_queries() + before;
         let Workload::Generate { prompt_tokens, gen_tokens } = planned.cell.workload;
         let geometry = planned.cell.model.geometry.as_ref();
         let usage = |e: PromptError| Failure::new(FailureKind::Usage, format!("models.{}: {e}", planned.cell.model.name));
-        let (prompts, tokenizer) = match text_of(self.plan, planned) {
+        let (mut prompts, tokenizer) = match text_of(self.plan, planned) {
             Text::Own(tokenizer) => {
                 let (hash, made) = self.exact(planned, tokenizer, queries)?;
                 // A run whose tokenizer was exchanged can't be resumed: its prompts would be others.
@@ -82,8 +86,8 @@ impl<'a> Workshop<'a> {
                 (made, Some(PathBuf::from(tokenizer)))
             }
             Text::Made => {
-                let text = self.make(planned, &self.text_recipe(planned, queries))?;
-                let mut prompts = prompts::from_artifact(&text.folder, prompt_tokens, gen_tokens, queries)
+                let text = self.make(planned, &self.text_recipe(planned))?;
+                let mut prompts = prompts::from_artifact(&text.folder, geometry.and_then(|g| g.bos), prompt_tokens, gen_tokens, queries)
                     .map_err(|e| Failure::new(FailureKind::Infra, e.to_string()))?;
                 if self.plan.verify.reference == Reference::None {
                     prompts.reference = None;
@@ -95,12 +99,23 @@ impl<'a> Workshop<'a> {
                 (prompts::synthetic(geometry, self.plan.seed, prompt_tokens, queries).map_err(usage).map_err(no_prompts)?, None)
             }
         };
+        // Rule R3: no query of a process has the prompt of another.
+        let before = before as usize;
+        prompts.ids.drain(..before);
+        prompts.texts.drain(..before.min(prompts.texts.len()));
+        if let Some(reference) = &mut prompts.reference {
+            reference.drain(..before);
+        }
         // Genie loads a tokenizer even when it is asked with token ids.
         if let Some(path) = tokenizer.filter(|_| !paths.contains_key(TOKENIZER)) {
             artifact.files.push(TOKENIZER.to_owned());
             paths.insert(TOKENIZER.to_owned(), path);
         }
         Ok(ReadyCell { artifact, paths, key, prompts })
+    }
+
+    fn before(&self, planned: &PlannedCell) -> u32 {
+        self.before.get(planned.id.as_str()).copied().unwrap_or(0)
     }
 
     /// Prompts made with a model's own tokenizer, and the tokenizer's hash; made once for all cells that share them.
@@ -110,19 +125,29 @@ impl<'a> Workshop<'a> {
         let seed = self.plan.seed;
         let make = || {
             let usage = |e: &dyn std::fmt::Display| Failure::new(FailureKind::Usage, format!("models.{}: {e}", model.name));
-            let prompts = prompts::exact(Path::new(tokenizer), model.geometry.as_ref(), seed, tokens, queries).map_err(|e| usage(&e))?;
-            let hash =
-                File::open(tokenizer).and_then(|mut file| content_hash(&mut file)).map_err(|e| usage(&format!("{tokenizer}: {e}")))?;
+            let path = Path::new(tokenizer);
+            let chat = match self.plan.template(&model.name) {
+                Template::Chat => Some(ChatTemplate::beside(path).map_err(|e| usage(&e))?),
+                Template::Raw => None,
+            };
+            let mut hash =
+                File::open(path).and_then(|mut file| content_hash(&mut file)).map_err(|e| usage(&format!("{tokenizer}: {e}")))?;
+            if let Some(chat) = &chat {
+                hash = Sha256::new().chain_update(hash).chain_update(chat.bytes()).finalize().into();
+            }
+            let prompts = prompts::exact((path, chat), model.geometry.as_ref(), seed, tokens, queries).map_err(|e| usage(&e))?;
             Ok((crate::hex(&hash[..8]), prompts))
         };
-        self.exact.entry((model.name.clone(), tokens)).or_insert_with(make).clone()
+        self.exact.entry((model.name.clone(), tokens, queries)).or_insert_with(make).clone()
     }
 
     /// One recipe for all prompt lengths that a model has with this number of generated tokens.
-    fn text_recipe(&self, planned: &PlannedCell, queries: u32) -> Recipe {
+    fn text_recipe(&self, planned: &PlannedCell) -> Recipe {
         let (cell, generated) = (&planned.cell, planned.cell.workload.gen_tokens());
         let same = |c: &&PlannedCell| c.cell.model == cell.model && c.cell.workload.gen_tokens() == generated && c.skipped.is_none();
         let mut lengths: Vec<u32> = self.plan.cells.iter().filter(same).map(|c| c.cell.workload.prompt_tokens()).collect();
+        let most = self.plan.cells.iter().filter(same).map(|c| self.before(c) + 1).max().unwrap_or(1);
+        let queries = most * self.plan.measure.asked_queries();
         lengths.sort_unstable();
         lengths.dedup();
         let args = BTreeMap::from([

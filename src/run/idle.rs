@@ -20,8 +20,8 @@ pub fn asked(power: Option<&Power>, rate_hz: f64, pass: Pass, known: bool) -> Du
     Duration::from_millis(wanted) + Duration::from_secs(LEAD_S)
 }
 
-/// Whether a launch has a job that can be told to idle. The vendors' own programs have none.
-pub fn possible(files: &[StagedFile]) -> bool {
+/// Whether a launch has a job that can be told more than its adapter did. The vendors' own programs have none.
+pub fn has_job(files: &[StagedFile]) -> bool {
     files.iter().any(|f| f.name == JOB_FILE && matches!(f.source, Source::Bytes(_)))
 }
 
@@ -69,7 +69,7 @@ mod tests {
         let job =
             br#"{"v":1,"model":{"context":8,"chunk":8,"vocab":8,"files":{}},"queries":[{"query":0,"ids":[1],"gen_tokens":1}],"soak_ms":9}"#;
         let mut files = [file("prompt.txt", b"x"), file(JOB_FILE, job)];
-        assert!(possible(&files) && !possible(&files[..1]));
+        assert!(has_job(&files) && !has_job(&files[..1]));
         ask(&mut files, Duration::from_secs(65));
         let Source::Bytes(bytes) = &files[1].source else { panic!() };
         let text = String::from_utf8_lossy(bytes);

@@ -2,6 +2,7 @@
 
 mod adopt;
 mod judge;
+mod shared;
 mod stage;
 
 use std::{
@@ -50,6 +51,15 @@ pub enum LaunchError {
     DiskFull(DeviceError),
 }
 
+/// A cell that shares a launch.
+#[derive(Debug, Clone, Copy)]
+pub struct Member<'a> {
+    /// The cell.
+    pub cell: &'a Cell,
+    /// What its queries should produce.
+    pub expected: &'a Expected,
+}
+
 /// Everything that one launch needs to know.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
@@ -59,6 +69,8 @@ pub struct Request<'a> {
     pub launch: Launch<'a>,
     /// What it should produce.
     pub expected: &'a Expected,
+    /// The cells that share it: their queries follow, in this order. `launch` has the prompts of all.
+    pub others: &'a [Member<'a>],
     /// Host path of each of the artifact's files.
     pub artifact_paths: &'a BTreeMap<String, PathBuf>,
     /// Number within the cell and pass.
@@ -102,8 +114,24 @@ pub fn step_times(record: &Record) -> StepTimes {
 pub struct Launched {
     /// What is kept of it.
     pub record: Record,
+    /// The same of the cells that shared it, in their order.
+    pub others: Vec<Record>,
     /// The device went away and did not come back while it was waited for: no other launch can follow.
     pub lost: bool,
+}
+
+impl Launched {
+    /// The records of all its cells.
+    pub fn all(&self) -> impl Iterator<Item = &Record> {
+        std::iter::once(&self.record).chain(&self.others)
+    }
+
+    /// Why nothing counts of a launch that cells shared: it failed as a whole, and not by its surroundings. Nobody can tell which of them is to blame, and nothing
+    /// is kept: each is to be launched alone.
+    pub fn broke(&self) -> Option<&Failure> {
+        let whole = !self.others.is_empty() && self.record.checks.is_none();
+        self.record.failure.as_ref().filter(|failure| whole && !failure.kind.is_surroundings())
+    }
 }
 
 /// Runs one launch. `None` when it was cancelled: nothing is recorded and a resume repeats it.
@@ -143,10 +171,12 @@ fn record<D: Device>(device: &D, request: &Request<'_>, dir: &Path, cancel: &Can
     let Ran { result, log, steps, staged, trips } = ran;
     // Words of bench itself: what a backend knows of its tool's words does not fit them.
     let (mut lost, mut own) = (false, false);
+    let mut captured = None;
     let (parsed, checks, failure) = match result {
         Ok(Some(left)) => {
             let (mut parsed, checks, failure) = judge(request, &left.captured);
             parsed.warnings.extend(left.excused);
+            captured = Some(left.captured);
             (parsed, checks, left.broken.or(failure))
         }
         Ok(None) => return Ok(None),
@@ -172,17 +202,20 @@ fn record<D: Device>(device: &D, request: &Request<'_>, dir: &Path, cancel: &Can
     };
     parsed.warnings.extend(logs::remarks(&findings));
     let ended = steps.last().and_then(|s| s.done.as_ref()).map(capture::ended).unwrap_or_default();
-    let failure = failure.map(|f| on_a_full_disk(logs::attribute(f, &ended, &findings), &steps));
-    let failure = failure.map(|mut f| {
+    let explained = |failure: Failure| {
+        let mut f = on_a_full_disk(logs::attribute(failure, &ended, &findings), &steps);
         f.hint = if own { f.hint } else { request.backend.explain(&f, &request.launch).or(f.hint) };
         f
-    });
-    let start = began(request, dir, &steps);
-    let status = match &failure {
-        None => Status::Ok,
-        Some(f) if f.kind == FailureKind::Verify => Status::Unverified,
-        Some(_) => Status::Failed,
     };
+    let failure = failure.map(explained);
+    let mut parts = Vec::new();
+    if !request.others.is_empty() {
+        parts = shared::parts(request, &parsed, captured.as_ref(), failure.as_ref(), ran_ns(&steps));
+        for part in parts.iter_mut().filter(|_| failure.is_none()) {
+            part.failure = part.failure.take().map(explained);
+        }
+    }
+    let start = began(request, dir, &steps);
     let soaked = request.soak.and_then(|asked| {
         let early = failure.as_ref().filter(|f| f.kind != FailureKind::Verify).map(|f| f.message.clone());
         let figures = soak::figures(asked, request.launch.cell, request.expected, &parsed, dir, early);
@@ -198,7 +231,7 @@ fn record<D: Device>(device: &D, request: &Request<'_>, dir: &Path, cancel: &Can
         launch: request.number,
         block: request.block,
         segment: request.segment,
-        status,
+        status: status(failure.as_ref()),
         failure,
         checks,
         parsed,
@@ -207,12 +240,31 @@ fn record<D: Device>(device: &D, request: &Request<'_>, dir: &Path, cancel: &Can
         lmkd_kills,
         round_trips: device.round_trips() - trips,
         start,
+        shared: None,
         soak: soaked,
     };
-    if !(lost && request.soak.is_some()) {
-        record.save(dir)?;
+    let mut others = shared::records(request, &record, parts);
+    let record = if others.is_empty() { record } else { others.remove(0) };
+    let launched = Launched { record, others, lost };
+    if !(lost && request.soak.is_some()) && launched.broke().is_none() {
+        launched.record.save(dir)?;
     }
-    Ok(Some(Launched { record, lost }))
+    Ok(Some(launched))
+}
+
+/// From the start of the first step to the end of the last, `CLOCK_MONOTONIC` ns.
+fn ran_ns(steps: &[StepRecord]) -> (u64, u64) {
+    let done = || steps.iter().filter_map(|step| step.done.as_ref());
+    (done().map(|d| d.start_ns).min().unwrap_or(0), done().map(|d| d.end_ns).max().unwrap_or(0))
+}
+
+/// How a launch counts that ended so.
+fn status(failure: Option<&Failure>) -> Status {
+    match failure {
+        None => Status::Ok,
+        Some(f) if f.kind == FailureKind::Verify => Status::Unverified,
+        Some(_) => Status::Failed,
+    }
 }
 
 /// How the launch began: what was seen before its block, and its own first readings.

@@ -7,7 +7,10 @@
 use bench_agent::spec::{Done, Footprint};
 use bench_backend_api::{Parsed, Query};
 
-use crate::analysis::{self, Growth};
+use crate::{
+    analysis::{self, Growth},
+    results::launches::Shared,
+};
 
 /// Distinct dma-bufs + anonymous + shared memory.
 pub const WITH_DMABUF: &str = "dmabuf+anon+shmem";
@@ -57,6 +60,47 @@ impl Memory {
             Ok(value) => self.figures[FIGURES.iter().position(|figure| *figure == name).unwrap_or_default()] = Some(value),
             Err(why) => self.absent.push((name, why)),
         }
+    }
+}
+
+/// Why a figure of a whole process is absent where cells shared it.
+pub const SHARED: &str = "shared launch";
+
+/// Of a process that cells shared: what only the first of them has, what its agent tells of the whole process, and what nobody can split.
+const OF_THE_FIRST: [&str; 2] = ["load_ms", "load_cold_ms"];
+const OF_THE_WHOLE: [&str; 5] = ["pss_end_mb", "dmabuf_mb", "mapped_file_mb", "swap_mb", "gpu_mem_mb"];
+const OF_NOBODY: [&str; 2] = ["vm_hwm_mb", "cpu_s"];
+
+impl Memory {
+    /// What of these figures is one cell's in a process that answered the queries of several: for the first cell everything is until its queries were done
+    /// as if it had been alone; what comes after finds the memory of those before it.
+    pub fn of_part<'a>(&mut self, shared: &Shared, steps: impl Iterator<Item = &'a Done> + Clone, trace: &Trace) {
+        let first = shared.place == 0;
+        let lacking: Vec<&'static str> = if first {
+            OF_THE_WHOLE.to_vec()
+        } else {
+            self.growth = None;
+            FIGURES.into_iter().chain(OF_THE_FIRST).collect()
+        };
+        let (_, end_ns) = shared.window_ns;
+        let largest = steps.clone().filter_map(|done| done.memory.as_ref()).max_by_key(|memory| memory.peak.total_kb());
+        // The agent's peak, or where that came later, the highest of its samples until then.
+        let peak = largest.filter(|_| first).and_then(|memory| {
+            let sampled = trace.sums(memory.peak.dmabuf_kb.is_some()).into_iter().map(|(_, mb)| mb);
+            let points = memory.points.iter().map(|point| &point.now);
+            let until = points.chain([&memory.peak]).filter(|now| now.t_ns < end_ns).map(|now| mb(now.total_kb()));
+            sampled.chain(until).reduce(f64::max)
+        });
+        self.peak_mb = peak;
+        self.method = self.method.take().filter(|_| peak.is_some());
+        let lacking: Vec<&'static str> = peak.is_none().then_some("peak_mem_mb").into_iter().chain(lacking).chain(OF_NOBODY).collect();
+        for name in &lacking {
+            if let Some(place) = FIGURES.iter().position(|figure| figure == name) {
+                self.figures[place] = None;
+            }
+        }
+        self.absent.retain(|(name, _)| !lacking.contains(name));
+        self.absent.extend(lacking.into_iter().map(|name| (name, SHARED.to_owned())));
     }
 }
 

@@ -22,10 +22,11 @@ mod soak;
 mod warmup;
 
 pub use artifacts::needs_recipes;
+pub use capture::{EVENTS, OUTPUT_LIMIT};
 pub use evaluate::{LaunchMetrics, QueryMetrics, RUNTIME_REPORTED, is_composed, launch_figures, launch_metrics, query_metrics, scope};
 pub use launch::worst;
 pub use loading::{LoadState, load_state};
-pub use memory::{FIGURES as MEMORY_FIGURES, Trace};
+pub use memory::{FIGURES as MEMORY_FIGURES, SHARED, Trace};
 pub use power::absence;
 pub use session::{Outcome, RunError, Setup, run};
 pub use warmup::warmup;

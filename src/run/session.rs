@@ -7,6 +7,7 @@ mod manifest;
 mod measure;
 mod prepare;
 mod profile;
+mod shared;
 mod side;
 mod soak;
 
@@ -21,13 +22,16 @@ use bench_agent::spec::{Make, Trip};
 use bench_backend_api::{Backend, Expected, Installed, Launch, Pass};
 use thiserror::Error;
 
-use self::side::{Opened, Side, keep_pairs, replay};
+use self::{
+    shared::Home,
+    side::{Opened, Side, keep_pairs, replay},
+};
 use super::{
     artifacts::ReadyCell,
     evaluate::launch_figures,
     events::{Event, Sink},
     idle,
-    launch::{self, LaunchError, Launched, Request, StepTimes, work_name},
+    launch::{self, LaunchError, Launched, Member, Request, StepTimes, work_name},
     pins,
     power::{self, Cable},
     soak::Asked,
@@ -38,7 +42,7 @@ use crate::{
     results::{
         folder::{Folder, FolderError, launch_dir},
         journal::Journal,
-        launches::{self, Record},
+        launches::Record,
         pinned,
         power::baseline_dir,
         start::Start,
@@ -274,7 +278,7 @@ impl<D: Device> Session<'_, D> {
     fn idle(&self, place: usize, pass: Pass, backend: &dyn Backend, launch: &Launch<'_>) -> Duration {
         let plan = self.setup.plan;
         let asked = idle::asked(plan.power.as_ref(), plan.telemetry_rate_hz, pass, self.idled.contains(&place));
-        let possible = !asked.is_zero() && backend.stage(launch).is_ok_and(|files| idle::possible(&files));
+        let possible = !asked.is_zero() && backend.stage(launch).is_ok_and(|files| idle::has_job(&files));
         if possible { asked } else { Duration::ZERO }
     }
 
@@ -285,112 +289,116 @@ impl<D: Device> Session<'_, D> {
         self.lost = Some(words);
     }
 
-    /// One launch. `adopted` is what is there of it already.
+    /// One launch of a cell, or of several that share it: their queries are asked in this order. `adopted` is what is there of it already.
     async fn launch(
         &self,
-        ready: &ReadyCell,
-        place: usize,
+        cells: &[(usize, &ReadyCell)],
         (pass, number, block): (Pass, u32, u32),
         start: &Start,
         adopted: Option<Adopted>,
     ) -> Result<Option<Launched>, RunError> {
-        let (setup, planned) = (self.setup, &self.setup.plan.cells[place]);
+        let (setup, plan) = (self.setup, self.setup.plan);
+        let Some((place, ready)) = cells.first().copied() else { return Ok(None) };
+        let planned = &plan.cells[place];
         let Some(backend) = self.backend(&planned.cell.backend).filter(|_| !*setup.cancel.borrow()) else { return Ok(None) };
-        let run = &setup.folder.path;
-        let cell = planned.id.clone();
-        self.recorder.say(&Event::LaunchBegin { cell: cell.clone(), pass, launch: number, block });
+        for (place, _) in cells {
+            self.recorder.say(&Event::LaunchBegin { cell: plan.cells[*place].id.clone(), pass, launch: number, block });
+        }
         self.recorder.check()?;
-        let expected = Expected {
-            prompt_tokens: planned.cell.workload.prompt_tokens(),
-            gen_tokens: planned.cell.workload.gen_tokens(),
-            queries: ready.prompts.ids.len() as u32,
-            reference: ready.prompts.reference.clone(),
-            min_agreement: setup.plan.verify.min_agreement,
-        };
-        let launch = Launch {
-            cell: &planned.cell,
-            pass,
-            prompts: &ready.prompts.ids,
-            texts: &ready.prompts.texts,
-            artifact: &ready.artifact,
-            installed: setup.installed,
-            device: setup.device.facts(),
-        };
-        let facts = setup.device.facts();
-        let soc = facts.soc.as_deref().unwrap_or_default();
-        let asked = setup.plan.soak.as_ref().filter(|_| pass == Pass::Soak);
-        let most = setup.plan.measure.warmup_most();
+        let expected: Vec<Expected> = cells.iter().map(|(place, ready)| self.expected(*place, ready)).collect();
+        let member = |((place, _), expected): (&(usize, _), _)| Member { cell: &plan.cells[*place].cell, expected };
+        let others: Vec<Member<'_>> = cells.iter().zip(&expected).map(member).skip(1).collect();
+        let prompts: Vec<Vec<u32>> = cells.iter().flat_map(|(_, ready)| &ready.prompts.ids).cloned().collect();
+        let texts: Vec<String> = cells.iter().flat_map(|(_, ready)| &ready.prompts.texts).cloned().collect();
+        let launch = self.contract(place, ready, pass, (&prompts, &texts));
+        let soc = launch.device.soc.as_deref().unwrap_or_default();
+        let asked = plan.soak.as_ref().filter(|_| pass == Pass::Soak);
+        let most = plan.measure.warmup_most();
         let long = asked.map_or(0, |s| s.duration_ms);
         let idle = self.idle(place, pass, backend, &launch);
         let more = Duration::from_millis(long) + idle;
-        let timeout = Duration::from_millis(setup.plan.measure.timeout_ms) + more;
+        // The time of one cell's launch, for each of them.
+        let timeout = Duration::from_millis(plan.measure.timeout_ms.saturating_mul(cells.len() as u64)) + more;
         let say = |event: &Event| self.recorder.say(event);
         // Rule R17: what keeps a device awake without its cable (screen, doze) is pinned by [pin], for the whole run.
         let took = self.took.get(&place).filter(|_| pass == Pass::Measure);
-        let cable = Cable::of(setup.device, setup.plan.power.as_ref(), (took, more), timeout, &say);
-        let asked = asked.map(|soak| Asked { soak, trip: &self.trip, soc, warmup: most, power: setup.plan.power.as_ref() });
+        let cable = Cable::of(setup.device, plan.power.as_ref(), (took, more), timeout, &say);
+        let asked = asked.map(|soak| Asked { soak, trip: &self.trip, soc, warmup: most, power: plan.power.as_ref() });
         let mut request = Request {
             backend,
             launch,
-            expected: &expected,
+            expected: &expected[0],
+            others: &others,
             artifact_paths: &ready.paths,
             number,
             block,
             segment: self.segment,
             timeout,
-            rate_hz: setup.plan.telemetry_rate_hz,
-            load: if pass == Pass::Measure { setup.plan.measure.load.make() } else { Make::Asis },
+            rate_hz: plan.telemetry_rate_hz,
+            load: if pass == Pass::Measure { plan.measure.load.make() } else { Make::Asis },
             cable,
             start,
-            task_profile: pins::task_profile(&setup.plan.pins),
+            task_profile: pins::task_profile(&plan.pins),
             idle,
             soak: asked.as_ref(),
         };
-        let dir = launch_dir(run, &setup.device.facts().name, &cell, pass, number);
+        let homes: Vec<Home> = cells
+            .iter()
+            .map(|(place, _)| Home::of(launch_dir(&setup.folder.path, &setup.device.facts().name, &plan.cells[*place].id, pass, number)))
+            .collect();
+        let fresh = &homes[0].fresh;
         let work = work_name(&setup.folder.id(), &planned.cell, pass, number);
-        // The record of a launch that is tried again stands until there is a new one.
-        let old = dir.join(launches::FILE).is_file();
-        let fresh = if old { launches::again(&dir) } else { dir.clone() };
         let mut ran = match adopted {
-            Some(adopted) => launch::adopt(setup.device, &request, &fresh, adopted).await,
-            None => launch::run(setup.device, &request, &fresh, &work, setup.cancel.clone()).await,
+            Some(adopted) => launch::adopt(setup.device, &request, fresh, adopted).await,
+            None => launch::run(setup.device, &request, fresh, &work, setup.cancel.clone()).await,
         };
         let strict = |l: &Launched| l.record.failure.as_ref().is_some_and(|f| idle::refused(&f.message));
         if !idle.is_zero() && matches!(&ran, Ok(Some(launched)) if strict(launched)) {
-            let text = format!("{cell}: its runner is older than idle baselines, it is run without: `bench runtimes build` makes it anew");
+            let id = &planned.id;
+            let text = format!("{id}: its runner is older than idle baselines, it is run without: `bench runtimes build` makes it anew");
             self.recorder.say(&Event::Warning { text });
             request.idle = Duration::ZERO;
-            ran = launch::run(setup.device, &request, &fresh, &work, setup.cancel.clone()).await;
+            ran = launch::run(setup.device, &request, fresh, &work, setup.cancel.clone()).await;
         }
-        let Ok(Some(Launched { record, lost })) = ran else {
+        let Ok(Some(launched)) = ran else {
             // What hours of a soak have left stays for the resume that adopts it.
             if pass != Pass::Soak || ran.is_ok() {
-                let _ = fs::remove_dir_all(&fresh);
+                let _ = fs::remove_dir_all(fresh);
             }
             return ran.map_err(RunError::from);
         };
-        if lost && pass == Pass::Soak {
+        if launched.lost && pass == Pass::Soak {
             // It goes on without us: a resume adopts it.
-            return Ok(Some(Launched { record, lost }));
+            return Ok(Some(launched));
         }
-        if old {
-            fs::remove_dir_all(&dir).map_err(FolderError::io(&dir))?;
-            fs::rename(&fresh, &dir).map_err(FolderError::io(&dir))?;
+        if let Some(failure) = launched.broke() {
+            let ids: Vec<&str> = cells.iter().map(|(place, _)| plan.cells[*place].id.as_str()).collect();
+            let text = format!("a launch of {} failed as a whole, from here on each has its own: {}", ids.join(", "), failure.message);
+            self.recorder.say(&Event::Warning { text });
+            let _ = fs::remove_dir_all(fresh);
+            return Ok(Some(launched));
         }
-        let figures = launch_figures(&record.parsed, planned.cell.workload, warmup(&setup.plan.measure, pass, &record.parsed).discarded);
-        self.recorder.say(&Event::LaunchEnd {
-            cell,
-            pass,
-            launch: number,
-            block,
-            segment: self.segment,
-            status: record.status,
-            failure: record.failure.clone(),
-            ttft_ms: figures.ttft_ms,
-            decode_tok_s: figures.decode_tok_s,
-            composed: figures.composed.is_some(),
-            reported: figures.aggregate_n.is_some(),
-        });
-        Ok(Some(Launched { record, lost }))
+        for (home, record) in homes[1..].iter().zip(&launched.others) {
+            home.keep(fresh, record)?;
+        }
+        for ((place, _), (home, record)) in cells.iter().zip(homes.iter().zip(launched.all())) {
+            home.replace()?;
+            let workload = plan.cells[*place].cell.workload;
+            let figures = launch_figures(&record.parsed, workload, warmup(&plan.measure, pass, &record.parsed).discarded);
+            self.recorder.say(&Event::LaunchEnd {
+                cell: record.cell.clone(),
+                pass,
+                launch: number,
+                block,
+                segment: self.segment,
+                status: record.status,
+                failure: record.failure.clone(),
+                ttft_ms: figures.ttft_ms,
+                decode_tok_s: figures.decode_tok_s,
+                composed: figures.composed.is_some(),
+                reported: figures.aggregate_n.is_some(),
+            });
+        }
+        Ok(Some(launched))
     }
 }

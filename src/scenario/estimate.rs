@@ -48,7 +48,7 @@ impl Default for Assumptions {
 pub struct Estimate {
     /// If all goes well. With `until-ci`, cells are taken to end half way between their fewest and most launches.
     pub expected: Duration,
-    /// If every launch of the longest plan hits its time-out and grace, its steps together, and no wait before a block ends sooner. A budget ends it after the block, or the
+    /// If every launch of the longest plan hits its time-out (one that cells share: that of all of them) and grace, its steps together, and no wait before a block ends sooner. A budget ends it after the block, or the
     /// profiling launch, in which it is spent; every `--resume` has the whole budget again.
     pub worst: Duration,
     /// Launches of the longest plan.
@@ -82,22 +82,33 @@ pub fn estimate(plan: &Plan, backends: &[&dyn Backend], assume: &Assumptions) ->
     let (min, max) = (f64::from(m.repetitions_min), f64::from(m.repetitions_max));
     let likely = if m.until_ci.is_some() { f64::midpoint(min, max) } else { max };
     let cells = runnable.len() as f64;
+    let groups = plan.groups();
 
-    let longest_launch = m.timeout_ms as f64 / 1e3 + assume.grace_s;
-    let launches = cells * max + profiled.len() as f64;
-    let block = if m.order == Order::Interleaved { cells } else { max };
+    // A launch that cells share may take the time of all of them.
+    let longest_of = |cells: usize| cells as f64 * m.timeout_ms as f64 / 1e3 + assume.grace_s;
+    let longest_launch = longest_of(1);
+    let launches = groups.len() as f64 * max + profiled.len() as f64;
+    let longest_groups = groups.iter().map(|group| longest_of(group.len()));
+    let block = if m.order == Order::Interleaved { longest_groups.sum() } else { max * longest_groups.fold(longest_launch, f64::max) };
     let budget = m.budget_ms.map_or(f64::INFINITY, |b| b as f64 / 1e3);
     // After that time in its launches a cell gets no more than the fewest of them.
     let cap = m.max_time_ms.map_or(f64::INFINITY, |ms| ms as f64 / 1e3);
     let of_cell = |launches: f64, each: f64| (launches * each).min((min * each).max(cap + each));
     let each = |i: &usize| launch_s(&plan.cells[*i].cell, m.asked_queries(), assume);
-    let measured: f64 = runnable.iter().map(|i| of_cell(likely, each(i))).sum();
+    let once = |group: &Vec<usize>| (group.len() - 1) as f64 * launch_s(&plan.cells[group[0]].cell, 0, assume);
+    let shared = |group: &Vec<usize>| group.iter().map(each).sum::<f64>() - once(group);
+    let of_group = |group: &Vec<usize>, launches: f64, launch: f64| {
+        let cells = group.len() as f64;
+        cells * of_cell(launches, launch / cells)
+    };
+    let measured: f64 = groups.iter().map(|group| of_group(group, likely, shared(group))).sum();
     let expected = (measured + profiled.iter().map(each).sum::<f64>() * assume.profile_factor).min(budget);
     // A device that is never ready is waited for before each block, for the whole time-out.
     let settle = plan.settle.as_ref().map_or(0.0, |s| s.timeout_ms as f64 / 1e3);
-    let blocks = if m.order == Order::Interleaved { max } else { cells };
-    let longest = cells * of_cell(max, longest_launch) + profiled.len() as f64 * longest_launch;
-    let worst = (longest + blocks * settle).min(budget + settle + block * longest_launch);
+    let blocks = if m.order == Order::Interleaved { max } else { groups.len() as f64 };
+    let longest: f64 = groups.iter().map(|group| of_group(group, max, longest_of(group.len()))).sum();
+    let longest = longest + profiled.len() as f64 * longest_launch;
+    let worst = (longest + blocks * settle).min(budget + settle + block);
     // The budget is the measurement's: a soak has a duration of its own, after the time that its load may take.
     let soaks = plan.soaked().len();
     let ms = plan.soak.as_ref().map_or(0, |s| s.duration_ms + s.cool_down_ms);

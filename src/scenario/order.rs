@@ -4,13 +4,13 @@ use super::checked::Order;
 use crate::random::SplitMix64;
 
 /// One measured launch of a schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scheduled {
     /// Number of the block from 0: a budget is looked at between blocks.
     pub block: u32,
-    /// Place of the cell.
-    pub cell: usize,
-    /// Number of the launch within its cell, from 0.
+    /// Places of the cells whose queries it answers, in the order in which it does: one, or those that share their launches.
+    pub cells: Vec<usize>,
+    /// Number of the launch within its cells, from 0.
     pub launch: u32,
 }
 
@@ -31,20 +31,36 @@ pub(super) fn block_of(seed: u64, cells: usize, block: u32) -> Vec<usize> {
 /// no rhythm of the device's own falls together with the change.
 pub fn turns(seed: u64, scheduled: &Scheduled, sides: usize) -> Vec<usize> {
     let (two, half) = (u64::from(scheduled.launch / 2), scheduled.launch % 2 == 1);
-    let salt = (scheduled.cell as u64).wrapping_mul(0x9FB2_1C65_1E98_DF25) ^ two.wrapping_mul(0xD1B5_4A32_D192_ED03);
+    let group = scheduled.cells.iter().min().copied().unwrap_or_default();
+    let salt = (group as u64).wrapping_mul(0x9FB2_1C65_1E98_DF25) ^ two.wrapping_mul(0xD1B5_4A32_D192_ED03);
     let turned = (SplitMix64::new(SplitMix64::new(seed ^ 0xAB).next() ^ salt).below(2) == 1) != half;
     if turned { (0..sides).rev().collect() } else { (0..sides).collect() }
 }
 
-/// Every launch in order. Interleaved, a block is one launch of every cell in a shuffled order; sequential, a block is all
-/// launches of one cell.
-pub fn schedule(order: Order, seed: u64, cells: usize, launches: u32) -> Vec<Scheduled> {
+/// The cells that share a launch in the order in which it asks their queries. Of as many launches as there are cells each cell comes first once, so that none is
+/// always the one that finds the process fresh, and in another order in the launches after them.
+fn turned(seed: u64, group: &[usize], launch: u32) -> Vec<usize> {
+    let (n, first) = (group.len() as u32, group.first().copied().unwrap_or_default() as u64);
+    if n < 2 {
+        return group.to_vec();
+    }
+    let salt = SplitMix64::new(seed ^ 0x5A).next() ^ first.wrapping_mul(0x9FB2_1C65_1E98_DF25);
+    let mut order: Vec<usize> = block_of(salt, group.len(), launch / n).into_iter().map(|i| group[i]).collect();
+    order.rotate_left((launch % n) as usize);
+    order
+}
+
+/// Every launch in order, of groups of cells that share their launches; a group of one is a cell by itself. Interleaved, a block is one launch of
+/// every group in a shuffled order; sequential, a block is all launches of one group.
+pub fn schedule(order: Order, seed: u64, groups: &[Vec<usize>], launches: u32) -> Vec<Scheduled> {
+    let scheduled = |block: u32, group: usize, launch: u32| Scheduled { block, cells: turned(seed, &groups[group], launch), launch };
+    let scheduled = &scheduled;
     match order {
         Order::Interleaved => (0..launches)
-            .flat_map(|block| block_of(seed, cells, block).into_iter().map(move |cell| Scheduled { block, cell, launch: block }))
+            .flat_map(|block| block_of(seed, groups.len(), block).into_iter().map(move |group| scheduled(block, group, block)))
             .collect(),
         Order::Sequential => {
-            (0..cells).flat_map(|cell| (0..launches).map(move |launch| Scheduled { block: cell as u32, cell, launch })).collect()
+            (0..groups.len()).flat_map(|group| (0..launches).map(move |launch| scheduled(group as u32, group, launch))).collect()
         }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{
     ab::Ab,
     check::fit,
-    checked::{ArtifactSource, DeviceChoice, Measure, Roots, Scenario, Verify},
+    checked::{ArtifactSource, DeviceChoice, Measure, Roots, Scenario, Template, Verify},
     command::Command,
     expand::{self, Applicable},
     filter::Filter,
@@ -72,6 +72,9 @@ pub struct Plan {
     /// Absolute path of the `tokenizer.json` of each model that has its own.
     #[serde(default)]
     pub tokenizers: BTreeMap<String, String>,
+    /// What the prompts of each model are, where that is not raw text.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub templates: BTreeMap<String, Template>,
     /// The cells in the order of the matrix.
     #[serde(default)]
     pub cells: Vec<PlannedCell>,
@@ -84,6 +87,9 @@ pub struct PlannedCell {
     pub id: String,
     /// Why it is not measured; absent when it is.
     pub skipped: Option<String>,
+    /// Number of the group of cells that share their launches (rule R2); absent for a cell that has its own, as all have in plans of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch_group: Option<u32>,
     /// Where its artifact comes from; absent when it is skipped.
     pub source: Option<ArtifactSource>,
     /// The cell.
@@ -122,8 +128,12 @@ impl Scenario {
                     }
                 }
             };
-            PlannedCell { id: cell.id(), skipped, source, cell }
+            PlannedCell { id: cell.id(), skipped, launch_group: None, source, cell }
         });
+        let mut cells: Vec<PlannedCell> = cells.collect();
+        if self.share_launches {
+            group(&mut cells, backends, device);
+        }
         Plan {
             format_version: FORMAT_VERSION,
             name: self.name.clone(),
@@ -143,7 +153,8 @@ impl Scenario {
             runtimes: self.runtimes.clone(),
             ab: None,
             tokenizers: self.models.iter().filter_map(|(name, spec)| Some((name.clone(), spec.tokenizer.clone()?))).collect(),
-            cells: cells.collect(),
+            templates: self.models.iter().map(|(name, spec)| (name.clone(), spec.template)).filter(|(_, t)| *t != Template::Raw).collect(),
+            cells,
         }
     }
 
@@ -215,19 +226,65 @@ impl Plan {
         self.cells.len()
     }
 
+    /// What the prompts of a model are.
+    pub fn template(&self, model: &str) -> Template {
+        self.templates.get(model).copied().unwrap_or_default()
+    }
+
     /// Places in `cells` of those that are measured.
     pub fn runnable(&self) -> Vec<usize> {
         (0..self.cells.len()).filter(|i| self.cells[*i].skipped.is_none()).collect()
     }
 
+    /// The measured cells by what they are launched in: those that share their launches together, every other by itself. In the order of the plan.
+    pub fn groups(&self) -> Vec<Vec<usize>> {
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let mut shared: BTreeMap<u32, usize> = BTreeMap::new();
+        for place in self.runnable() {
+            let known = self.cells[place].launch_group.map(|group| *shared.entry(group).or_insert(groups.len()));
+            match known.and_then(|known| groups.get_mut(known)) {
+                Some(group) => group.push(place),
+                None => groups.push(vec![place]),
+            }
+        }
+        groups
+    }
+
+    /// By the id of each cell that shares its launches: the cells before it in them that ask for prompts of its length.
+    pub fn asked_before(&self) -> BTreeMap<&str, u32> {
+        let (mut known, mut all) = (BTreeMap::new(), BTreeMap::new());
+        for c in &self.cells {
+            let Some(group) = c.launch_group else { continue };
+            let before: &mut u32 = known.entry((group, c.cell.workload.prompt_tokens())).or_default();
+            all.insert(c.id.as_str(), *before);
+            *before += 1;
+        }
+        all
+    }
+
     /// The measured launches in order, for `repetitions_max` launches a cell; places refer to `cells`.
     pub fn schedule(&self) -> Vec<order::Scheduled> {
-        let runnable = self.runnable();
-        let mut list = order::schedule(self.measure.order, self.seed, runnable.len(), self.measure.repetitions_max);
-        for scheduled in &mut list {
-            scheduled.cell = runnable[scheduled.cell];
+        order::schedule(self.measure.order, self.seed, &self.groups(), self.measure.repetitions_max)
+    }
+}
+
+/// Brings the cells together that differ in prompt and generated length only, and whose backend can answer them in one process.
+fn group(cells: &mut [PlannedCell], backends: &[&dyn Backend], device: &DeviceFacts) {
+    fn but_lengths(c: &PlannedCell) -> impl PartialEq {
+        (&c.cell.backend, &c.cell.model, c.cell.quant, c.cell.unit, &c.cell.axes, &c.source)
+    }
+    let mixes = |cell: &Cell| backends.iter().any(|b| b.id() == cell.backend && b.mixes_lengths(cell, device));
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for place in (0..cells.len()).filter(|place| cells[*place].skipped.is_none() && mixes(&cells[*place].cell)) {
+        match groups.iter_mut().find(|group| but_lengths(&cells[group[0]]) == but_lengths(&cells[place])) {
+            Some(group) => group.push(place),
+            None => groups.push(vec![place]),
         }
-        list
+    }
+    for (number, group) in (0..).zip(groups.into_iter().filter(|group| group.len() > 1)) {
+        for place in group {
+            cells[place].launch_group = Some(number);
+        }
     }
 }
 

@@ -7,6 +7,7 @@ mod fake;
 mod hostile;
 mod planning;
 mod require;
+mod sharing;
 mod shipped;
 mod state;
 

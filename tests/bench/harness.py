@@ -43,6 +43,7 @@ quant = "fp32"
 prompt-tokens = [16, 32, 64, 128]
 gen-tokens = 64
 [measure]
+share-launches = false
 queries = 3
 repetitions = {{ min = {launches}, max = {launches} }}
 """)

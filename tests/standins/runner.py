@@ -8,6 +8,7 @@ behind the real start, so that a test can compute every token and every metric b
 It idles as the job's `idle_ms` asks; the variant `restless` does not know that word, and
 `strict` refuses the job for it. A soak repeats the list; its variants are `late-wrong` (other tokens from 1.5 s on), `late-crash` (a crash at
 2.5 s), `late-clock` (from 2.5 s on another clock) and `deaf` (no soak).
+A prompt of more than LONG tokens is what `long-crash` dies of and `long-eos` answers too shortly; `jumbled` answers the last query first.
 
 `phases` tells parts: 0.2 ms of the load `read`, then 0.4 ms `prepare`; of a query 1 ms `h2d`, then 3.5 ms `execute` up to 0.5 ms before the first
 token, and 0.75 ms `execute` up to each further one. `odd-phases` tells all kinds of nonsense about parts, and does the rest right.
@@ -26,6 +27,7 @@ import sys
 import time
 
 US = 1_000
+LONG = 12
 FIRST, GAP, LOAD, PAUSE = 5000 * US, 1000 * US, 700 * US, 500 * US
 
 
@@ -142,6 +144,8 @@ begun = t
 queries = job["queries"]
 if variant == "fewer-queries":
     queries = queries[:-1]
+if variant == "jumbled":
+    queries = queries[-1:] + queries[:-1]
 
 
 def asked():
@@ -159,10 +163,12 @@ for q in asked():
         os.kill(os.getpid(), signal.SIGSEGV)
     if variant == "late-clock" and t > begun + 2_500_000 * US:
         t -= 2_000_000 * US
+    if variant == "long-crash" and len(prompt) > LONG:
+        os.kill(os.getpid(), signal.SIGSEGV)
     off = 1 if variant == "late-wrong" and t > begun + 1_500_000 * US else 0
     if variant == "other-queries":
         number += 5
-    if variant in ("fewer-tokens", "early-eos"):
+    if variant in ("fewer-tokens", "early-eos") or (variant == "long-eos" and len(prompt) > LONG):
         count -= 3
     if variant == "more-tokens":
         count += 1

@@ -11,6 +11,7 @@ use crate::{
     checks::{Checks, Expected},
     knowledge::{self, Table},
     measurement::{Failure, Hint, ParseError, Parsed},
+    timeline::{self, Timeline},
 };
 
 /// What a device is, as far as an adapter cares.
@@ -301,6 +302,12 @@ pub trait Backend: Sync {
     fn device_class(&self, cell: &Cell, device: &DeviceFacts) -> DeviceClass;
     /// How the cell's artifact can be made, if it can.
     fn recipe(&self, cell: &Cell, device: &DeviceFacts) -> Option<Recipe>;
+    /// Whether one process can answer queries of several lengths for this cell: where its launches have a job ([`crate::JOB_FILE`]), which tells
+    /// the length of each query. What is known before anything is looked for: a launch without a job is not shared after all.
+    fn mixes_lengths(&self, cell: &Cell, device: &DeviceFacts) -> bool {
+        let _ = (cell, device);
+        false
+    }
     /// The files of the work folder.
     fn stage(&self, launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure>;
     /// The commands of the launch, in order.
@@ -314,6 +321,10 @@ pub trait Backend: Sync {
     fn parse(&self, captured: &Captured) -> Result<Parsed, ParseError>;
     /// Compares what was asked with what happened.
     fn verify(&self, cell: &Cell, expected: &Expected, parsed: &Parsed, captured: &Captured) -> Checks;
+    /// What a file of a launch says over time: a trace or a profile of the framework's own. Empty for any other file.
+    fn timelines(&self, file: &str, bytes: &[u8]) -> Vec<Timeline> {
+        timeline::chrome(bytes).map(|trace| Timeline { title: file.to_owned(), ..trace }).into_iter().collect()
+    }
     /// What is known of its failures. The log of a device is read with it too.
     fn knowledge(&self) -> &'static Table {
         &knowledge::DEVICE

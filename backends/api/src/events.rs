@@ -6,7 +6,7 @@ use bench_runner_protocol::{ErrorKind, Event, Finish, MAX_WARNINGS, Unit, parse_
 
 use crate::{
     captured::Captured,
-    measurement::{Failure, FailureKind, Layer, ParseError, Parsed, Query, Token, ValueMeans},
+    measurement::{Failure, FailureKind, Layer, ParseError, Parsed, Query, Token, ValueMeans, note},
     phases::Phases,
 };
 
@@ -88,9 +88,9 @@ struct Open {
     idle: Option<u64>,
     /// An idle time was told whose begin, or what it was, is not known.
     idle_unknown: bool,
-    phases: Phases,
     /// Operations so far, by graph and phase.
     places: BTreeMap<(String, String), u32>,
+    phases: Phases,
 }
 
 /// Takes one event: within the window, and of so many queries at most.
@@ -106,7 +106,10 @@ fn take(
     parsed.ended = matches!(event, Event::End { .. });
     match event {
         Event::LoadBegin { t_ns } => open.load = Some(t_ns),
-        Event::LoadEnd { t_ns, unit, .. } => {
+        Event::LoadEnd { t_ns, unit, graphs } => {
+            if !graphs.is_empty() {
+                parsed.notes.insert(note::GRAPHS.to_owned(), graphs.join(", ").chars().take(MAX_NOTE).collect());
+            }
             parsed.load_ns = open.load.filter(|b| *b <= t_ns).map(|b| (b, t_ns));
             parsed.unit_reported = unit.map(unit_word);
         }

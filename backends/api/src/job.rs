@@ -71,7 +71,35 @@ pub fn idled(job: &[u8], idle_ms: u64) -> Option<Vec<u8>> {
     Some(job_bytes(&job))
 }
 
+/// The job of a launch whose queries have lengths of their own: one number of tokens out for each. `None` for bytes that are no job, and for a job of
+/// another number of queries.
+pub fn mixed(job: &[u8], gen_tokens: &[u32]) -> Option<Vec<u8>> {
+    let mut job: Job = serde_json::from_slice(job).ok()?;
+    if job.queries.len() != gen_tokens.len() {
+        return None;
+    }
+    for (query, n) in job.queries.iter_mut().zip(gen_tokens) {
+        query.gen_tokens = *n;
+    }
+    Some(job_bytes(&job))
+}
+
 /// The job file's content.
 pub fn job_bytes(job: &Job) -> Vec<u8> {
     serde_json::to_vec_pretty(job).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_query_has_its_own_length() {
+        let job = br#"{"v":1,"model":{"context":8,"chunk":8,"vocab":8,"files":{}},
+            "queries":[{"query":0,"ids":[1],"gen_tokens":9},{"query":1,"ids":[1,2],"gen_tokens":9}]}"#;
+        let told: serde_json::Value = serde_json::from_slice(&mixed(job, &[3, 5]).expect("a job")).expect("JSON");
+        let lengths = [0, 1].map(|query| told["queries"][query]["gen_tokens"].as_u64());
+        assert_eq!((lengths, &told["queries"][1]["ids"]), ([Some(3), Some(5)], &serde_json::json!([1, 2])));
+        assert!(mixed(job, &[3]).is_none() && mixed(b"no job", &[3, 5]).is_none());
+    }
 }

@@ -105,6 +105,7 @@ impl Query {
         put("decode_us", metric("decode_tok_s").zip(steps).map(|(rate, n)| n * 1e6 / rate));
         put("decode_steps", steps);
         put("e2e_us", metric("e2e_ms").map(|ms| ms * 1e3));
+        put(TOKENS_PER_STEP, metric(TOKENS_PER_STEP));
         Self { query, prompt_tokens_reported: prompt, generated_reported: generated, reported, aggregate_n: Some(n), ..Self::default() }
     }
 }
@@ -174,6 +175,28 @@ pub struct Fallback {
     pub source: String,
 }
 
+/// What went between an accelerator and the memory in one traced execution of a graph, as the tool counted it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DramTraffic {
+    /// `prefill`, `decode`, or empty.
+    pub phase: String,
+    /// Bytes read.
+    pub read_bytes: f64,
+    /// Bytes written.
+    pub write_bytes: f64,
+    /// Time of the execution, us: the accelerator's own, with tracing on.
+    pub time_us: f64,
+    /// What counted them, for instance `qnn-optrace`.
+    pub source: String,
+}
+
+impl DramTraffic {
+    /// Reads and writes over the time, in 10^9 bytes a second.
+    pub fn gb_s(&self) -> f64 {
+        (self.read_bytes + self.write_bytes) / self.time_us / 1e3
+    }
+}
+
 /// Time of one graph under a tool that has no token loop (rule R11).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GraphTime {
@@ -217,10 +240,13 @@ pub struct Parsed {
     /// Operations that fell back to another unit, as the runtime's log or trace says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallbacks: Vec<Fallback>,
+    /// Traffic of the memory, from a trace of the accelerator.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dram: Vec<DramTraffic>,
     /// What the runtime's own profile says of the NPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub npu: Option<NpuProfile>,
-    /// Facts that the runner noted: versions, effective options.
+    /// Facts that the runner or the adapter noted: versions, effective options, and what [`note`] names.
     pub notes: BTreeMap<String, String>,
     /// What was odd but not fatal.
     pub warnings: Vec<String>,
@@ -229,6 +255,36 @@ pub struct Parsed {
     /// The runner said that it had done everything: the event `end`.
     #[serde(default)]
     pub ended: bool,
+}
+
+/// Keys of [`Parsed::notes`] from which the tables have columns of their own.
+pub mod note {
+    /// How the next token is chosen: `greedy`, or the sampler in effect. Without it nobody knows.
+    pub const SAMPLING: &str = "sampling";
+    /// How tokens are guessed ahead (`ssd-q1`, `lade`, ...); `false`, or no such note, where each step gives one token.
+    pub const SPECULATIVE: &str = "speculative";
+    /// The tool makes prompts of its own instead of taking bench's: how, in words.
+    pub const OWN_PROMPT: &str = "prompt";
+    /// Names of the graphs that ran, joined by `, `.
+    pub const GRAPHS: &str = "graphs";
+    /// AR of the prefill graph, in tokens: of static graphs only.
+    pub const CHUNK: &str = "chunk";
+    /// Context length that static graphs were compiled for, in tokens.
+    pub const CONTEXT: &str = "context";
+}
+
+/// Key of [`Query::reported`]: tokens that one step of the model gave on average, as the runtime counts them (speculative decoding).
+pub const TOKENS_PER_STEP: &str = "tokens_per_step";
+
+impl Parsed {
+    /// How tokens are guessed ahead (rule R5): the note's word, `unknown` where it is a bare yes; `None` for plain decoding.
+    pub fn speculative(&self) -> Option<&str> {
+        match self.notes.get(note::SPECULATIVE).map(String::as_str) {
+            None | Some("" | "false" | "0" | "no") => None,
+            Some("true" | "1" | "yes") => Some("unknown"),
+            Some(kind) => Some(kind),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    measurement::{Failure, Layer},
+    measurement::{DramTraffic, Failure, Layer},
     npu::NpuProfile,
 };
 
@@ -68,6 +68,9 @@ pub struct Reading {
     /// What a profile says of the NPU, all graphs together. For adapters: `bench parse` has every figure under `reported`.
     #[serde(skip)]
     pub npu: Option<NpuProfile>,
+    /// Traffic of the memory. For adapters: `bench parse` has it among the metrics.
+    #[serde(skip)]
+    pub dram: Vec<DramTraffic>,
     /// What was odd.
     pub warnings: Vec<String>,
     /// The failed run that the output shows, whatever the tool's exit status was.

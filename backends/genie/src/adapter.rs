@@ -10,9 +10,10 @@ use std::collections::BTreeMap;
 use bench_backend_api::{
     Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure,
     FailureKind, Hint, Installed, Invocation, JOB_FILE, Job, Launch, Need, ParseError, Parsed, Paths, Program, Recipe, Source, StagedFile,
-    Step, Unit, check_count, check_tokens, job, job_bytes,
+    Step, Unit, check_bos, check_count, check_tokens, job, job_bytes,
     knowledge::Table,
     parsed_from_events,
+    timeline::Timeline,
     tool::{self, Told},
 };
 use bench_backend_qnn::{
@@ -94,6 +95,10 @@ impl Backend for Genie {
         context::recipe(cell, device)
     }
 
+    fn mixes_lengths(&self, cell: &Cell, _: &DeviceFacts) -> bool {
+        cell.asked(Axis::Variant).is_none_or(|program| !device::PROGRAMS[1..].contains(&program))
+    }
+
     fn stage(&self, launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
         let model = config::files(launch).map(|f| StagedFile { name: f.clone(), source: Source::Artifact(f.clone()) });
         if launch.device.remote {
@@ -122,8 +127,12 @@ impl Backend for Genie {
         }
         let libraries = launch.installed.path(&package()).to_owned();
         let env = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), libraries)]);
-        let invocation =
-            Invocation { program: Program::Need(runner()), args: vec![JOB_FILE.to_owned()], env, outputs: vec![PROFILE.to_owned()] };
+        let invocation = Invocation {
+            program: Program::Need(runner()),
+            args: vec![JOB_FILE.to_owned()],
+            env,
+            outputs: vec![PROFILE.to_owned(), CONFIG.to_owned()],
+        };
         others.into_iter().chain([Step { name: QUERY.to_owned(), invocation }]).collect()
     }
 
@@ -138,6 +147,9 @@ impl Backend for Genie {
         };
         if let Some(told) = Told::of(captured) {
             told.note(&mut parsed);
+        }
+        for (key, value) in captured.files.get(CONFIG).map(|bytes| config::notes(bytes)).unwrap_or_default() {
+            parsed.notes.entry(key.to_owned()).or_insert(value);
         }
         for q in &mut parsed.queries {
             // Asked for one token, Genie hands it out and counts none.
@@ -162,6 +174,8 @@ impl Backend for Genie {
         let (count, mut reasons) = way.map_or_else(|| check_count(expected, parsed), |way| way.check_count(expected, parsed));
         let (tokens, token_agreement, why) = check_tokens(cell.quant, expected, parsed);
         reasons.extend(why);
+        // Genie puts BOS before what it is given, which has none, and counts it.
+        let bos = check_bos(expected, parsed, &mut reasons);
         // Genie does not say what it ran on. Its engine is QnnHtp by configuration; the evidence is the HTP library in its process.
         let mapped = captured.evidence.mapped.iter().any(|l| l.contains("libQnnHtp"));
         let (unit, unit_found) = match (mapped, parsed.unit_reported.as_deref()) {
@@ -174,7 +188,11 @@ impl Backend for Genie {
             Check::NotCheckable => reasons.push("libQnnHtp.so was not seen in the process".to_owned()),
             Check::Confirmed => {}
         }
-        Checks { count, tokens, unit, token_agreement, unit_found, reasons }
+        Checks { count, tokens, unit, bos, token_agreement, unit_found, reasons }
+    }
+
+    fn timelines(&self, file: &str, bytes: &[u8]) -> Vec<Timeline> {
+        crate::timeline::timelines(file, bytes)
     }
 
     fn knowledge(&self) -> &'static Table {

@@ -337,7 +337,7 @@ def answer(model, query, job, events, profile=None):
 
     def step(i, tokens):
         if profile is not None:
-            profile.forward(None if number == 0 and len(job["queries"]) > 1 else "decode" if i else "prefill")
+            profile.forward(None if number == 0 and len(job["queries"]) > 1 else "prefill" if i == 0 else "decode")
         output = model.forward(tokens)
         ran = time.monotonic_ns()
         # The prefill gives the logits of the last position alone, or of all.

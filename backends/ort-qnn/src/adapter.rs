@@ -7,15 +7,16 @@ use std::collections::BTreeMap;
 use bench_backend_api::{
     Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure, Hint,
     Installed, Invocation, JOB_FILE, Job, Launch, Need, NpuProfile, ParseError, Parsed, Pass, Paths, Program, Reader, Recipe, Source,
-    SourceFile, StagedFile, Step, Unit, check_count, check_tokens, job, job_bytes,
+    SourceFile, StagedFile, Step, Unit, check_bos, check_count, check_tokens, job, job_bytes,
     knowledge::Table,
+    note,
     npu::merged,
     parsed_from_events,
     tool::{self, Told},
 };
 use bench_backend_qnn::context;
 
-use crate::reader::OrtQnnReader;
+use crate::reader::{OrtQnnReader, fallbacks};
 
 /// ONNX Runtime with the QNN execution provider.
 #[derive(Debug, Clone, Copy)]
@@ -105,6 +106,10 @@ impl Backend for OrtQnn {
         context::recipe(cell, device)
     }
 
+    fn mixes_lengths(&self, cell: &Cell, _: &DeviceFacts) -> bool {
+        cell.asked(Axis::Variant).is_none_or(|program| !device::PROGRAMS[1..].contains(&program))
+    }
+
     fn stage(&self, launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
         let wanted = |f: &&String| [".onnx", ".bin", "meta.json"].iter().any(|end| f.ends_with(end));
         let model = launch.artifact.files.iter().filter(wanted);
@@ -140,9 +145,19 @@ impl Backend for OrtQnn {
     }
 
     fn parse(&self, captured: &Captured) -> Result<Parsed, ParseError> {
-        let mut parsed = if device::composes(captured) { device::read(captured)? } else { parsed_from_events(captured)? };
+        let composes = device::composes(captured);
+        let mut parsed = if composes { device::read(captured)? } else { parsed_from_events(captured)? };
+        if !composes {
+            // Our runner takes the largest logit itself.
+            parsed.notes.insert(note::SAMPLING.to_owned(), "greedy".to_owned());
+        }
         if let Some(told) = Told::of(captured) {
             told.note(&mut parsed);
+        }
+        parsed.fallbacks =
+            ["stderr.txt", "stdout.txt"].iter().filter_map(|name| captured.text(name)).flat_map(|log| fallbacks::of_log(&log)).collect();
+        if parsed.fallbacks.is_empty() {
+            parsed.fallbacks = parsed.notes.get("fallback_nodes").map(|note| fallbacks::of_note(note)).unwrap_or_default();
         }
         profiles(captured, &mut parsed);
         Ok(parsed)
@@ -155,6 +170,8 @@ impl Backend for OrtQnn {
         let (count, mut reasons) = check_count(expected, parsed);
         let (tokens, token_agreement, why) = check_tokens(cell.quant, expected, parsed);
         reasons.extend(why);
+        // Our runner feeds the graphs with the ids themselves: nothing could put a BOS before them.
+        let bos = check_bos(expected, parsed, &mut reasons);
         // The session is made with fallback forbidden, and the runner counts the nodes of each provider.
         let fallen = parsed.notes.get("fallback_nodes");
         let unit = match (parsed.unit_reported.as_deref(), fallen) {
@@ -173,7 +190,7 @@ impl Backend for OrtQnn {
             }
         };
         let unit_found = if fallen.is_some() { Some("hybrid".to_owned()) } else { parsed.unit_reported.clone() };
-        Checks { count, tokens, unit, token_agreement, unit_found, reasons }
+        Checks { count, tokens, unit, bos, token_agreement, unit_found, reasons }
     }
 
     fn knowledge(&self) -> &'static Table {

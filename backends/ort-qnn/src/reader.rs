@@ -1,5 +1,6 @@
 //! `bench parse ort-qnn`: onnxruntime_perf_test, the profiling CSV of the QNN execution provider, and ONNX Runtime's own trace.
 
+pub(crate) mod fallbacks;
 pub mod log;
 mod perf_test;
 pub mod trace;

@@ -110,6 +110,7 @@ pub fn finish(reading: &mut Reading) {
 pub fn merge(into: &mut Reading, from: Reading) {
     into.measurements.extend(from.measurements);
     into.layers.extend(from.layers);
+    into.dram.extend(from.dram);
     into.npu = bench_backend_api::npu::merged(into.npu.take(), from.npu.as_ref());
     into.warnings.extend(from.warnings);
     into.failure = into.failure.take().or(from.failure);

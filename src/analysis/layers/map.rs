@@ -1,14 +1,14 @@
 //! The rules over the operations of a profile.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
-use bench_backend_api::Layer;
+use bench_backend_api::{Layer, ValueMeans};
 
-use super::rules::{By, Class, OTHER, RULES};
+use super::rules::{By, ENDING, Kind, OTHER, RULES};
 use super::words::words;
 
 /// What an operation is in the model.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Mapped {
     /// Number of its transformer block, as its name counts.
     pub block: Option<u32>,
@@ -16,55 +16,71 @@ pub struct Mapped {
     pub part: Option<&'static str>,
     /// What told the part.
     pub part_by: Option<By>,
-    /// Kind of operation, the same word for every framework.
-    pub kind: Option<&'static str>,
-    /// Whether it computes or moves data.
-    pub class: Option<Class>,
+    /// Its kind, the same for every framework.
+    pub kind: Option<&'static Kind>,
 }
 
 /// Maps the operations of a profile, in their order. Only a model that generates has parts and blocks: names of other networks count layers too.
 pub fn map(layers: &[Layer], generates: bool) -> Vec<Mapped> {
     let mut mapped: Vec<Mapped> = layers.iter().map(|layer| named(layer, generates)).collect();
-    if generates {
-        // Forwards for what has somebody before it, backwards for the rest.
-        adopt(layers, &mut mapped, 0..layers.len());
-        adopt(layers, &mut mapped, (0..layers.len()).rev());
-        for op in mapped.iter_mut().filter(|op| op.part.is_none()) {
-            op.part = Some(OTHER);
+    let mut graphs: BTreeMap<[&str; 3], Vec<usize>> = BTreeMap::new();
+    for (at, layer) in layers.iter().enumerate().filter(|(_, layer)| generates && !is_type(layer)) {
+        graphs.entry([&layer.graph, &layer.phase, &layer.method]).or_default().push(at);
+    }
+    for graph in graphs.values() {
+        if in_order(layers, graph) {
+            // Forwards for what has somebody before it, backwards for the first ones.
+            adopt(&mut mapped, graph.iter());
+            adopt(&mut mapped, graph.iter().rev());
+        }
+        for &at in graph {
+            mapped[at].part.get_or_insert(OTHER);
         }
     }
     mapped
 }
 
+/// A row for all operations of a type: they belong to many parts.
+fn is_type(layer: &Layer) -> bool {
+    layer.value_means == Some(ValueMeans::WallTimeOfType)
+}
+
 fn named(layer: &Layer, generates: bool) -> Mapped {
     let whole = words(without_id(&layer.name));
     let kind = RULES.kind(&whole, layer.op_type.as_deref());
-    let mut op = Mapped { kind: kind.map(|kind| kind.name.as_str()), class: kind.map(|kind| kind.class), ..Mapped::default() };
-    if !generates {
-        return op;
+    if !generates || is_type(layer) {
+        return Mapped { kind, ..Mapped::default() };
     }
     let made = made(&layer.name).map(words);
     let texts = || made.iter().chain([&whole]);
-    op.block = texts().find_map(|text| RULES.block(text));
-    let told = texts().find_map(|text| RULES.part(text, layer.op_type.as_deref()));
-    (op.part, op.part_by) = told.unzip();
-    if told.is_none() && (op.block.is_some() || !RULES.is_anonymous(&whole)) {
-        op.part = Some(OTHER);
-    }
-    op
+    let block = texts().find_map(|text| RULES.block(text));
+    let (part, part_by) = texts().find_map(|text| RULES.part(text, layer.op_type.as_deref())).unzip();
+    let nameless = block.is_none() && RULES.is_anonymous(&whole);
+    Mapped { block, part: part.or((!nameless).then_some(OTHER)), part_by, kind }
 }
 
-/// Gives operations without a name the block and part of the one before them in the same graph.
-fn adopt(layers: &[Layer], mapped: &mut [Mapped], order: impl Iterator<Item = usize>) {
-    let mut last: HashMap<(&str, &str, &str), usize> = HashMap::new();
-    for at in order {
-        let layer = &layers[at];
-        let graph = (layer.graph.as_str(), layer.phase.as_str(), layer.method.as_str());
-        if mapped[at].part.is_some() {
-            last.insert(graph, at);
-        } else if let Some(&neighbour) = last.get(&graph) {
-            let (block, part) = (mapped[neighbour].block, mapped[neighbour].part);
-            mapped[at] = Mapped { block, part, part_by: Some(By::Neighbour), ..mapped[at].clone() };
+/// Whether a profile lists operations as they run: a table sorted by name or by cost says nothing about neighbours.
+fn in_order(layers: &[Layer], graph: &[usize]) -> bool {
+    let sorted = |by: &dyn Fn(&Layer, &Layer) -> bool| graph.windows(2).all(|pair| by(&layers[pair[0]], &layers[pair[1]]));
+    !(sorted(&|a, b| a.name <= b.name) || sorted(&|a, b| a.value <= b.value) || sorted(&|a, b| a.value >= b.value))
+}
+
+/// Gives operations without a name the block and part of the one before them.
+fn adopt<'a>(mapped: &mut [Mapped], graph: impl Iterator<Item = &'a usize>) {
+    let mut before: Option<Mapped> = None;
+    for &at in graph {
+        let op = &mut mapped[at];
+        if let (None, Some(neighbour)) = (op.part, before) {
+            let heavy = op.kind.is_some_and(|kind| kind.heavy);
+            op.part = match neighbour.part {
+                part if !heavy => part,
+                Some(part) if part == ENDING.0 && neighbour.block.is_none() => Some(ENDING.1),
+                _ => continue,
+            };
+            (op.block, op.part_by) = (neighbour.block, Some(By::Neighbour));
+        }
+        if op.part.is_some() {
+            before = Some(*op);
         }
     }
 }

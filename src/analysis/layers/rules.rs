@@ -50,6 +50,8 @@ struct PartRule {
 struct KindRule {
     kind: String,
     class: Class,
+    #[serde(default)]
+    heavy: bool,
     names: Vec<String>,
 }
 
@@ -79,6 +81,8 @@ pub struct Kind {
     pub name: String,
     /// Its class.
     pub class: Class,
+    /// Work that is a part of its own.
+    pub heavy: bool,
 }
 
 struct Part {
@@ -100,6 +104,8 @@ pub static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::read(include_str!("p
 
 /// The part of what no rule knows.
 pub const OTHER: &str = "other";
+/// The parts that end a decoder: the matrix behind the last norm.
+pub const ENDING: (&str, &str) = ("norm", "lm_head");
 
 impl Rules {
     fn read(text: &str) -> Result<Self, toml::de::Error> {
@@ -107,7 +113,7 @@ impl Rules {
         let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::new(text)).collect::<Vec<_>>();
         let part = |rule: PartRule| Part { part: rule.part, types: rule.types, names: patterns(&rule.names) };
         let kind = |rule: KindRule| {
-            let kind = Kind { name: rule.kind, class: rule.class };
+            let kind = Kind { name: rule.kind, class: rule.class, heavy: rule.heavy };
             rule.names.into_iter().map(move |name| (Pattern::new(&name), kind.clone()))
         };
         Ok(Self {

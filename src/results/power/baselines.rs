@@ -71,6 +71,7 @@ fn launch(run: &Path, cell: &str, (pass, segment): (Pass, u32), idles: bool, que
         lmkd_kills: None,
         round_trips: 0,
         start: crate::results::start::Start::default(),
+        shared: None,
         soak: soak.then(|| Soak { worked: Some(worked()), ..Soak::default() }),
     };
     (dir, record)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bench_backend_api::{Captured, Checks, Failure, FailureKind, ParseError, Parsed, contradiction, parsed_until_wrong};
 
-use super::Request;
+use super::{Request, shared};
 use crate::run::soak;
 
 /// How a launch went: by the end of the process first, then by what its output says, then by the checks.
@@ -39,7 +39,9 @@ pub(super) fn judge(request: &Request<'_>, captured: &Captured) -> (Parsed, Opti
         let failure = failure.or_else(|| contradiction(&checks).map(|why| Failure::new(FailureKind::Verify, why)));
         return (parsed, Some(checks), failure);
     }
-    if failure.is_some() {
+    if failure.is_some() || !request.others.is_empty() {
+        // Each of the cells that share a launch has checks of its own.
+        let failure = failure.or_else(|| shared::disordered(&parsed).filter(|_| !request.others.is_empty()));
         return (parsed, None, failure);
     }
     let checks = request.backend.verify(request.launch.cell, request.expected, &parsed, captured);

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use bench_backend_api::{Failure, FailureKind, Program, Source, StagedFile, Step};
 
-use super::{Problem, Request};
+use super::{Problem, Request, shared};
 use crate::{
     device::{Content, Device, DeviceError, Placed},
     results::launches::Staged,
@@ -30,6 +30,9 @@ pub(super) async fn stage<D: Device>(
     }
     if !request.idle.is_zero() {
         idle::ask(&mut files, request.idle);
+    }
+    if !request.others.is_empty() {
+        shared::ask(&mut files, request).map_err(Problem::Launch)?;
     }
     if let Some(name) = clash(&files) {
         let hint = Some("give one of them another name".to_owned());

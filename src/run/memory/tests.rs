@@ -81,6 +81,42 @@ fn every_phase_by_the_common_clock() {
     assert!(m.absent.iter().all(|(_, why)| !why.contains(';')), "it parts the reasons in the tables: {:?}", m.absent);
 }
 
+/// The process of the test above, shared: the first cell's queries until 11.5 s, those of another after that.
+#[test]
+fn of_a_shared_process_the_first_cell_has_what_it_would_have_had_alone() {
+    let part = |peak_s: u64, place: u32| {
+        let mut done = done();
+        let peak = Footprint { t_ns: peak_s * S, ..footprint(20 * KB16, Some(3 * KB16)) };
+        done.memory = Some(Evidence { peak, readings: 9, file_max_kb: KB16, dmabuf_max_kb: Some(3 * KB16), ..Evidence::default() });
+        let (from, to) = if place == 0 { (1, 11) } else { (12, 20) };
+        let mut trace = Trace::default();
+        for t in from..=to {
+            trace.add(t * S, "process", "anon_kb", (t * KB16) as f64);
+            trace.add(t * S, "process", "shmem_kb", KB16 as f64);
+            trace.add(t * S, "process", "dmabuf_kb", KB16 as f64);
+        }
+        let parsed =
+            Parsed { queries: vec![query(0, from, &[from + 1, from + 2]), query(1, from + 3, &[from + 4, to])], ..Parsed::default() };
+        let mut m = memory(&parsed, &std::iter::once(&done), &trace, 1);
+        let shared =
+            Shared { process: "a".to_owned(), place, cells: 2, window_ns: if place == 0 { (0, 12 * S) } else { (12 * S, 21 * S) } };
+        m.of_part(&shared, std::iter::once(&done), &trace);
+        m
+    };
+    // The peak of the process lies in its part: (20 + 1 + 3) x 16. Later it is another cell's, and the highest sample is (11 + 1 + 1) x 16.
+    let (own, others) = (part(10, 0), part(19, 0));
+    assert_eq!((own.peak_mb, others.peak_mb, others.method.as_deref()), (Some(384.0), Some(208.0), Some("dmabuf+anon+shmem")));
+    assert_eq!((others.get("mem_end_mb"), others.get("dmabuf_mb"), others.get("mapped_file_mb")), (Some(208.0), None, None));
+    let later = part(19, 1);
+    assert_eq!((later.peak_mb, later.method.as_deref()), (None, None));
+    assert!(FIGURES.iter().all(|name| later.get(name).is_none()));
+    let why = |name: &str| later.absent.iter().filter(|(n, _)| *n == name).map(|(_, why)| why.as_str()).collect::<Vec<_>>();
+    for name in ["peak_mem_mb", "mem_end_mb", "load_ms", "cpu_s", "vm_hwm_mb", "mem_growth_mb_per_h"] {
+        assert_eq!(why(name), [SHARED], "{name}");
+    }
+    assert!(!others.absent.iter().any(|(name, _)| *name == "load_ms" || *name == "peak_mem_mb"), "{:?}", others.absent);
+}
+
 #[test]
 fn dma_bufs_that_could_not_be_read_are_in_no_sum() {
     let mut done = done();

@@ -114,6 +114,7 @@ impl<D: Device> Session<'_, D> {
             lmkd_kills: None,
             round_trips: 0,
             start: start.clone(),
+            shared: None,
             soak: None,
         };
         let dir = launch_dir(&setup.folder.path, &setup.device.facts().name, &cell, pass, number);
@@ -132,6 +133,6 @@ impl<D: Device> Session<'_, D> {
             composed: false,
             reported: false,
         });
-        Ok(Launched { record, lost: false })
+        Ok(Launched { record, others: Vec::new(), lost: false })
     }
 }

@@ -1,11 +1,7 @@
 //! What earlier segments of a run did, and what is left to do.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-use bench_agent::spec::Done;
 use bench_backend_api::Pass;
 
 use super::Session;
@@ -76,15 +72,10 @@ impl<D: Device> Session<'_, D> {
     }
 }
 
-/// How long a step took, by the agent's clock.
-fn took(done: &Done) -> Duration {
-    Duration::from_nanos(done.end_ns.saturating_sub(done.start_ns))
-}
-
 /// Adds a launch to a cell's progress.
 pub(super) fn count(cell: &mut Progress, record: &Record, plan: &Plan) {
     cell.launches += 1;
-    cell.spent += record.steps.iter().filter_map(|s| s.done.as_ref()).map(took).sum::<Duration>();
+    cell.spent += record.took();
     match (record.status, record.failure.as_ref().map(|f| f.kind)) {
         (Status::Ok, _) => {
             if let Some(planned) = plan.cells.iter().find(|c| c.id == record.cell) {

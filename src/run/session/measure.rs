@@ -1,7 +1,10 @@
 //! The measuring launches of a run in order, and what comes after them. An A/B run has two sides: each launch of a cell has its partner
 //! on the other side right before or after it.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    time::{Duration, Instant},
+};
 
 use bench_backend_api::Pass;
 
@@ -11,9 +14,9 @@ use crate::{
     results::start::Start,
     run::{
         events::{Event, Status},
-        launch::{Launched, step_times},
+        launch::step_times,
     },
-    scenario::turns,
+    scenario::{Scheduled, turns},
 };
 
 /// Measures, profiles and soaks what the sides have not done yet.
@@ -40,14 +43,12 @@ pub(super) async fn measure<D: Device>(sides: &mut [Side<'_, D>]) -> Result<(), 
     let mut begin = Begin::Go(Start::default());
     let schedule = plan.schedule();
     let both = sides.len();
+    // The cells that do not share their launches after all.
+    let mut alone = BTreeSet::new();
     for (scheduled, turn) in schedule.iter().flat_map(|s| turns(plan.seed, s, both).into_iter().map(move |turn| (s, turn))) {
-        let (place, number) = (scheduled.cell, scheduled.launch);
-        if !open(sides, place) {
-            continue;
-        }
-        let side = &sides[turn].history;
-        let launches = side.progress.get(&place).map_or(0, |cell| cell.launches);
-        if side.done.contains(&(place, Pass::Measure, number)) || launches >= plan.measure.repetitions_max {
+        let number = scheduled.launch;
+        let due = due(sides, turn, scheduled, plan.measure.repetitions_max);
+        if due.is_empty() {
             continue;
         }
         if block != Some(scheduled.block) {
@@ -61,44 +62,59 @@ pub(super) async fn measure<D: Device>(sides: &mut [Side<'_, D>]) -> Result<(), 
                 break;
             }
             block = Some(scheduled.block);
-            let launches = schedule.iter().filter(|s| s.block == scheduled.block && open(sides, s.cell)).count();
+            let cells = schedule.iter().filter(|s| s.block == scheduled.block).flat_map(|s| &s.cells);
+            let launches = cells.filter(|place| open(sides, **place)).count();
             for side in sides.iter() {
                 side.session.recorder.say(&Event::BlockBegin { block: scheduled.block, launches });
             }
             begin = sides[0].session.settle(scheduled.block).await?;
         }
-        let side = &sides[turn];
-        let launched = match &begin {
-            Begin::Go(start) => {
-                side.session.launch(&side.ready[&place], place, (Pass::Measure, number, scheduled.block), start, None).await?
+        let shared = matches!(begin, Begin::Go(_)) && together(sides, &due, &alone);
+        let mut waiting = if shared { VecDeque::from([due]) } else { due.into_iter().map(|place| vec![place]).collect() };
+        while let Some(places) = waiting.pop_front() {
+            let side = &sides[turn];
+            let launched = match &begin {
+                Begin::Go(start) => {
+                    let cells: Vec<_> = places.iter().map(|place| (*place, &side.ready[place])).collect();
+                    side.session.launch(&cells, (Pass::Measure, number, scheduled.block), start, None).await?
+                }
+                Begin::Skip(start) => Some(side.session.skip(places[0], number, scheduled.block, start)?),
+                Begin::Stop => None,
+            };
+            let Some(launched) = launched else {
+                let first = &mut sides[0].session;
+                first.interrupted = first.lost.is_none() && first.aborted.is_none();
+                if first.interrupted {
+                    sides.iter().for_each(by_user);
+                }
+                end_all(sides);
+                return Ok(());
+            };
+            if launched.lost {
+                sides[turn].session.gone(&launched.record);
+                end_all(sides);
+                return Ok(());
             }
-            Begin::Skip(start) => Some(side.session.skip(place, number, scheduled.block, start)?),
-            Begin::Stop => None,
-        };
-        let Some(Launched { record, lost }) = launched else {
-            let first = &mut sides[0].session;
-            first.interrupted = first.lost.is_none() && first.aborted.is_none();
-            if first.interrupted {
-                sides.iter().for_each(by_user);
+            if launched.broke().is_some() {
+                alone.extend(places.iter().copied());
+                waiting.extend(places.into_iter().map(|place| vec![place]));
+                continue;
             }
-            end_all(sides);
-            return Ok(());
-        };
-        if lost {
-            sides[turn].session.gone(&record);
-            end_all(sides);
-            return Ok(());
+            let side = &mut sides[turn];
+            for (place, record) in places.iter().zip(launched.all()) {
+                side.session.took.insert(*place, step_times(record));
+                if record.status == Status::Ok {
+                    side.session.idled.insert(*place);
+                }
+                if let Some(cell) = side.history.progress.get_mut(place) {
+                    count(cell, record, side.session.setup.plan);
+                }
+            }
+            side.session.recorder.check()?;
+            for place in places {
+                say_if_done(sides, place);
+            }
         }
-        let side = &mut sides[turn];
-        side.session.took.insert(place, step_times(&record));
-        if record.status == Status::Ok {
-            side.session.idled.insert(place);
-        }
-        if let Some(cell) = side.history.progress.get_mut(&place) {
-            count(cell, &record, side.session.setup.plan);
-        }
-        side.session.recorder.check()?;
-        say_if_done(sides, place);
     }
     for side in sides.iter_mut() {
         let Side { session, ready, history, .. } = side;
@@ -117,6 +133,22 @@ pub(super) async fn measure<D: Device>(sides: &mut [Side<'_, D>]) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// The cells of a scheduled launch that need it on a side.
+fn due<D: Device>(sides: &[Side<'_, D>], turn: usize, scheduled: &Scheduled, most: u32) -> Vec<usize> {
+    let history = &sides[turn].history;
+    let made = |place: &usize| {
+        let launches = history.progress.get(place).map_or(0, |cell| cell.launches);
+        history.done.contains(&(*place, Pass::Measure, scheduled.launch)) || launches >= most
+    };
+    scheduled.cells.iter().copied().filter(|place| open(sides, *place) && !made(place)).collect()
+}
+
+/// Whether cells are measured in one launch: if they can share it on every side.
+fn together<D: Device>(sides: &[Side<'_, D>], due: &[usize], alone: &BTreeSet<usize>) -> bool {
+    let mixes = |side: &Side<'_, D>| side.session.mixes(&due.iter().map(|place| (*place, &side.ready[place])).collect::<Vec<_>>());
+    due.len() > 1 && !due.iter().any(|place| alone.contains(place)) && sides.iter().all(mixes)
 }
 
 /// Whether more launches of a cell may come: one side has not enough yet, and none has failed.

@@ -37,13 +37,13 @@ impl<D: Device> Session<'_, D> {
                 break;
             }
             let block = self.setup.plan.measure.repetitions_max;
-            match self.launch(cell, *place, (Pass::Profile, 0, block), &self.plain(), None).await? {
+            match self.launch(&[(*place, cell)], (Pass::Profile, 0, block), &self.plain(), None).await? {
                 None => {
                     self.interrupted = true;
                     self.recorder.say(&Event::Interrupted { by: "the user".to_owned() });
                     return Ok(());
                 }
-                Some(Launched { record, lost: true }) => {
+                Some(Launched { record, lost: true, .. }) => {
                     self.gone(&record);
                     return Ok(());
                 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use bench_agent::spec::Trip;
-use bench_backend_api::{Launch, Pass};
+use bench_backend_api::Pass;
 
 use super::{RunError, Session, block::Begin};
 use crate::{
@@ -130,9 +130,9 @@ impl<D: Device> Session<'_, D> {
                 Begin::Stop if self.lost.is_some() || self.aborted.is_some() => return Ok(true),
                 Begin::Stop => return Ok(false),
             };
-            match self.launch(cell, place, (Pass::Soak, 0, block), &start, adopted).await? {
+            match self.launch(&[(place, cell)], (Pass::Soak, 0, block), &start, adopted).await? {
                 None => return Ok(false),
-                Some(Launched { record, lost: true }) => {
+                Some(Launched { record, lost: true, .. }) => {
                     self.gone(&record);
                     return Ok(true);
                 }
@@ -157,17 +157,8 @@ impl<D: Device> Session<'_, D> {
 
     /// The zones that will end the soak of a cell, or why it can't be soaked, before it is tried.
     async fn soakable(&self, place: usize, cell: &ReadyCell, asked: &Soak) -> Result<Vec<Trip>, String> {
-        let planned = &self.setup.plan.cells[place];
-        let Some(backend) = self.backend(&planned.cell.backend) else { return Err("there is no such backend".to_owned()) };
-        let launch = Launch {
-            cell: &planned.cell,
-            pass: Pass::Soak,
-            prompts: &cell.prompts.ids,
-            texts: &cell.prompts.texts,
-            artifact: &cell.artifact,
-            installed: self.setup.installed,
-            device: self.setup.device.facts(),
-        };
+        let launch = self.contract(place, cell, Pass::Soak, (&cell.prompts.ids, &cell.prompts.texts));
+        let Some(backend) = self.backend(&launch.cell.backend) else { return Err("there is no such backend".to_owned()) };
         let mut files = backend.stage(&launch).map_err(|f| f.message)?;
         soak::prolong(&mut files, 1)?;
         // A device that is lost here is lost again by what follows.

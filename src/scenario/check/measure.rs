@@ -56,6 +56,15 @@ impl Context<'_> {
         }
     }
 
+    /// A gauge tells the energy of a process, not of the queries that one of its cells asked.
+    pub(super) fn share_launches(&mut self, wire: Option<&At<bool>>, power: bool) -> bool {
+        if let Some(at) = wire.filter(|at| at.value && power) {
+            let help = "take it out: with [power] every cell has its own launches".to_owned();
+            self.out.error(at.span(), "`share-launches` and [power] exclude each other", help);
+        }
+        wire.map_or(!power, |at| at.value)
+    }
+
     fn warmup(&mut self, wire: &wire::Warmup) -> (u32, u32) {
         let min = wire.min.as_ref().map_or(1, |m| m.value);
         if let Some(max) = wire.max.as_ref().filter(|m| wire.min.is_some() && m.value < min) {

@@ -107,7 +107,7 @@ fn a_named_runtime_must_be_a_folder() {
 /// By hand: two launches that follow each other begin with different sides, and over the cells and pairs of launches both orders come up.
 #[test]
 fn each_side_begins_as_often() {
-    let turn = |seed: u64, cell: usize, launch: u32| turns(seed, &Scheduled { block: launch, cell, launch }, 2);
+    let turn = |seed: u64, cell: usize, launch: u32| turns(seed, &Scheduled { block: launch, cells: vec![cell], launch }, 2);
     let mut begun = [0, 0];
     for (cell, two) in (0..20).flat_map(|cell| (0..10).map(move |two| (cell, 2 * two))) {
         let (one, other) = (turn(7, cell, two), turn(7, cell, two + 1));
@@ -115,7 +115,7 @@ fn each_side_begins_as_often() {
         begun[one[0]] += 1;
     }
     assert!(begun[0] > 70 && begun[1] > 70, "{begun:?}");
-    assert_eq!(turns(7, &Scheduled { block: 3, cell: 0, launch: 3 }, 1), [0]);
+    assert_eq!(turns(7, &Scheduled { block: 3, cells: vec![0], launch: 3 }, 1), [0]);
     // The order of a stored seed is for ever: as it was when this was written.
     let order: String = (0..24).map(|launch| if turn(1, 0, launch) == [0, 1] { 'a' } else { 'b' }).collect();
     assert_eq!(order, "abbabaabababbabaabbababa");

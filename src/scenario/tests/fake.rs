@@ -8,7 +8,8 @@ use bench_backend_api::{
 };
 use serde_json::{Value, json};
 
-/// `alpha` sets most axes and makes fp16; `beta` sets few, has a fixed profile, and makes everything.
+/// `alpha` sets most axes and makes fp16; `beta` sets few, has a fixed profile, and makes everything; `mixer` is like it, and its process answers queries
+/// of several lengths.
 pub struct Fake {
     pub id: &'static str,
 }
@@ -76,6 +77,9 @@ impl Backend for Fake {
             ("options".to_owned(), json!({ "a": [1, null, 2.5], "b": null, "deep": { "c": true } })),
         ]);
         self.describe().makes.contains(&cell.quant).then(|| Recipe { kind: "text".to_owned(), args })
+    }
+    fn mixes_lengths(&self, cell: &Cell, _: &DeviceFacts) -> bool {
+        self.id == "mixer" && cell.asked(Axis::Variant).is_none()
     }
     fn stage(&self, _: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
         Ok(Vec::new())

@@ -197,23 +197,27 @@ const SECOND: [usize; 8] = [0, 2, 7, 5, 4, 6, 3, 1];
 #[test]
 fn a_schedule_numbers_the_launches_of_each_cell() {
     for order in [Order::Interleaved, Order::Sequential] {
-        let list = schedule(order, 3, 5, 4);
+        let list = schedule(order, 3, &singles(5), 4);
         assert_eq!(list.len(), 20);
         for cell in 0..5 {
-            let launches: Vec<u32> = list.iter().filter(|s| s.cell == cell).map(|s| s.launch).collect();
+            let launches: Vec<u32> = list.iter().filter(|s| s.cells == [cell]).map(|s| s.launch).collect();
             assert_eq!(launches, [0, 1, 2, 3]);
         }
         assert!(list.windows(2).all(|w| w[0].block <= w[1].block));
     }
-    let sequential = schedule(Order::Sequential, 3, 2, 2);
-    assert_eq!(sequential.iter().map(|s| (s.block, s.cell)).collect::<Vec<_>>(), [(0, 0), (0, 0), (1, 1), (1, 1)]);
+    let sequential = schedule(Order::Sequential, 3, &singles(2), 2);
+    assert_eq!(sequential.iter().map(|s| (s.block, s.cells[0])).collect::<Vec<_>>(), [(0, 0), (0, 0), (1, 1), (1, 1)]);
     // Skipped cells are not scheduled, and places are those of the plan.
     let plan = plan(&with("gen-tokens = [16]", "gen-tokens = [16, 100]"));
     let runnable = plan.runnable();
     assert!(runnable.len() < plan.cells.len());
     let schedule = plan.schedule();
     assert_eq!(schedule.len(), 3 * runnable.len());
-    assert!(schedule.iter().all(|s| plan.cells[s.cell].skipped.is_none()));
+    assert!(schedule.iter().flat_map(|s| &s.cells).all(|cell| plan.cells[*cell].skipped.is_none()));
+}
+
+fn singles(cells: usize) -> Vec<Vec<usize>> {
+    (0..cells).map(|cell| vec![cell]).collect()
 }
 
 #[test]

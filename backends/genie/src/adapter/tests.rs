@@ -39,6 +39,13 @@ fn pc() -> DeviceFacts {
     }
 }
 
+#[test]
+fn our_runner_alone_answers_several_lengths_in_one_process() {
+    let mixes = |axes: &[(Axis, &str)]| Genie.mixes_lengths(&cell(axes), &pc());
+    assert!(mixes(&[]) && mixes(&[(Axis::Variant, "bench-genie-runner")]) && mixes(&[(Axis::Variant, "of-the-files")]));
+    assert!(!mixes(&[(Axis::Variant, "genie-app")]) && !mixes(&[(Axis::Variant, "genie-t2t-run")]));
+}
+
 /// The configuration that a user's own becomes.
 fn adapted(own: &Value, threads: Option<&str>) -> Result<Value, Failure> {
     let cell = cell(&threads.map(|t| (Axis::Threads, t)).into_iter().collect::<Vec<_>>());
@@ -79,7 +86,7 @@ fn the_profiling_pass_runs_the_same_binaries_under_a_tool_that_tells_operations(
     assert_eq!(steps, ["operations", "query"]);
     assert!(["operations.json", "job.json", "prefill.onnx", "meta.json"].iter().all(|f| files.iter().any(|name| name == f)), "{files:?}");
     let (files, steps) = profiled(&whole, &pc(), Measure);
-    assert!(steps == ["query"] && !files.iter().any(|f| f.ends_with(".onnx")), "{steps:?} {files:?}");
+    assert!(steps == ["query"] && !files.iter().any(|f| f.contains(".onnx")), "{steps:?} {files:?}");
     // A user's own bundle has no wrappers.
     assert_eq!(profiled(&["prefill.bin", "decode.bin", "tokenizer.json"], &pc(), Profile).1, ["query"]);
     // Elsewhere the SDK's tool is the other one, whose libraries are Genie's.
@@ -129,4 +136,31 @@ fn a_users_configuration_is_changed_or_refused_and_never_a_panic() {
     let several = json!({"dialog": {"engine": [{"role": "target"}, {"role": "draft"}]}});
     assert!(adapted(&several, None).is_ok());
     assert_eq!(adapted(&several, Some("3")).expect_err("which").kind, FailureKind::Usage);
+}
+
+/// Dialog types and keys: formats/genie.md, from the samples of QAIRT 2.40 and of Qualcomm's AI Hub.
+#[test]
+fn the_configuration_that_was_used_says_how_tokens_are_made() {
+    let parsed = |config: &Value| {
+        let files = [("events.jsonl", b"{\"v\":1,\"event\":\"end\",\"t_ns\":9}\n".to_vec()), (CONFIG, serde_json::to_vec(config).unwrap())];
+        let files = files.into_iter().map(|(name, bytes)| (name.to_owned(), bytes)).collect();
+        let parsed = Genie.parse(&Captured { files, ..Captured::default() }).expect("events");
+        (parsed.speculative().map(str::to_owned), parsed.notes.get("sampling").cloned(), parsed.notes.get("context").cloned())
+    };
+    let dialog = |kind: &str, sampler: Value| json!({"dialog": {"type": kind, "sampler": sampler, "context": {"size": 4096}}});
+    let word = |text: &str| Some(text.to_owned());
+    // The copy that bench makes of a shipped configuration.
+    let shipped = json!({"dialog": {"version": 1, "type": "ssd-q1", "sampler": {"version": 1, "temp": 0.8, "top-k": 40, "top-p": 0.95},
+        "context": {"size": 4096, "n-vocab": 64}, "engine": {"n-threads": 3, "model": {"binary": {}}}}});
+    assert_eq!(parsed(&adapted(&shipped, None).unwrap()), (word("ssd-q1"), word("greedy"), word("4096")));
+    assert_eq!(parsed(&shipped), (word("ssd-q1"), word("drawn: temp 0.8, top-k 40, top-p 0.95"), word("4096")));
+    for kind in ["lade", "spd", "eaglet"] {
+        assert_eq!(parsed(&dialog(kind, json!({"greedy": true}))).0.as_deref(), Some(kind));
+    }
+    for kind in ["basic", "kv-share", "multistream"] {
+        assert_eq!(parsed(&dialog(kind, json!({"temp": 0.0}))), (None, word("greedy"), word("4096")));
+    }
+    for none in [json!({}), json!([1]), json!({"dialog": 7})] {
+        assert_eq!(parsed(&none), (None, None, None));
+    }
 }

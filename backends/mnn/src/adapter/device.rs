@@ -4,8 +4,8 @@
 use std::sync::LazyLock;
 
 use bench_backend_api::{
-    Availability, Axis, Captured, Cell, Check, Checks, DeviceFacts, Expected, Failure, FailureKind, Installed, Launch, Need, ParseError,
-    Parsed, Paths, Quant, Query, Source, StagedFile, Step, Unit, check_reported,
+    Availability, Axis, Captured, Cell, Check, Checks, DeviceFacts, Expected, Failure, FailureKind, Installed, Launch, Layer, Need,
+    ParseError, Parsed, Pass, Paths, Quant, Query, Source, StagedFile, Step, Unit, check_bos, check_reported, note,
     tool::{self, Told, Tool, Words, has_hexagon},
 };
 use serde_json::{Value, json};
@@ -57,8 +57,8 @@ impl<'a> Run<'a> {
         let config =
             offline.or(named("config.json")).ok_or_else(|| usage("the artifact has no config.json: name the files of MNN's folder"))?;
         if name == DEMO_NAME && named(PROMPT).is_none() && question(launch).is_none() {
-            let message = "variant = llm_demo: its question is a line of text: name the model's tokenizer, or add a prompt.txt of the asked length \
-                           to the artifact's files";
+            let message = "variant = llm_demo: its question is one line of text, and a chat template has several: name the model's tokenizer, with \
+                           template = \"raw\", or add a prompt.txt of the asked length to the artifact's files";
             return Err(usage(message));
         }
         let unit = match (cell.unit, offline) {
@@ -115,8 +115,8 @@ pub fn stage(launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
     let copy = if run.name == DEMO_NAME { Some(demo_config(launch, &run)?) } else { None };
     let wanted = |f: &&String| f.as_str() != "make.log" && !(copy.is_some() && f.as_str() == run.config);
     files.extend(launch.artifact.files.iter().filter(wanted).map(|f| StagedFile { name: f.clone(), source: Source::Artifact(f.clone()) }));
-    let own = launch.artifact.files.iter().any(|f| f.rsplit('/').next() == Some(PROMPT));
-    let text = question(launch).filter(|_| copy.is_some() && !own);
+    let own_prompt = launch.artifact.files.iter().any(|f| f.rsplit('/').next() == Some(PROMPT));
+    let text = question(launch).filter(|_| copy.is_some() && !own_prompt);
     files.extend(text.map(|text| StagedFile { name: PROMPT.to_owned(), source: Source::Bytes(text.clone().into_bytes()) }));
     files.extend(copy.map(|bytes| StagedFile { name: run.config.to_owned(), source: Source::Bytes(bytes) }));
     let mut told = Told { tool: run.name.to_owned(), ..Told::default() };
@@ -134,6 +134,22 @@ pub fn stage(launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
         ("ttft_method", "derived".to_owned()),
     ] {
         told.notes.insert(key.to_owned(), value);
+    }
+    // llm_bench reads the model's own configuration; llm_demo a copy of it.
+    let own = launch.artifact.meta.get("config");
+    let word = |key: &str| own.and_then(|config| config.get(key)).and_then(Value::as_str);
+    let greedy = (run.name == DEMO_NAME).then(|| "greedy".to_owned());
+    let sampling = greedy.or_else(|| word("sampler_type").map(|kind| format!("{kind}, as config.json says")));
+    let guesses = own.map(|_| word("speculative_type").unwrap_or("false"));
+    let prompt = match (run.name, own_prompt) {
+        (DEMO_NAME, false) => None,
+        (DEMO_NAME, true) => Some("the artifact's prompt.txt"),
+        _ => Some("the tool's own, the same for every query"),
+    };
+    for (key, value) in
+        [(note::SAMPLING, sampling), (note::SPECULATIVE, guesses.map(str::to_owned)), (note::OWN_PROMPT, prompt.map(str::to_owned))]
+    {
+        told.notes.extend(value.map(|value| (key.to_owned(), value)));
     }
     files.push(told.staged());
     Ok(files)
@@ -155,6 +171,8 @@ fn demo_config(launch: &Launch<'_>, run: &Run<'_>) -> Result<Vec<u8>, Failure> {
         ("precision", json!(precision(launch.cell.quant).1)),
         ("sampler_type", json!("greedy")),
         ("reuse_kv", json!(false)),
+        // The prompt is whole, with the chat template where one was asked for (rule R4): a second one around it would be other tokens.
+        ("use_template", json!(false)),
     ] {
         config[key] = value;
     }
@@ -175,6 +193,10 @@ pub fn steps(launch: &Launch<'_>, paths: &Paths) -> Vec<Step> {
         ("repetitions", repetitions(launch).to_string()),
         ("json", RESULT.to_owned()),
     ]);
+    // An operator of a GPU or NPU ends after the tool's clock was read.
+    if launch.pass == Pass::Profile && launch.cell.unit == Unit::Cpu {
+        words.insert("profile", "--profile".to_owned());
+    }
     words.insert("prompt_file", prompt_file.map_or_else(|| format!("./{PROMPT}"), |f| format!("./{f}")));
     vec![run.tool.step("query", launch.device, paths, &words, vec![RESULT.to_owned(), Told::FILE.to_owned()])]
 }
@@ -188,6 +210,8 @@ pub fn read(captured: &Captured, told: &Told) -> Result<Parsed, ParseError> {
     };
     parsed.warnings = reading.warnings;
     parsed.failure = reading.failure;
+    // Asked for on the CPU only.
+    parsed.layers = reading.layers.into_iter().map(|layer| Layer { unit: Some("cpu".to_owned()), ..layer }).collect();
     let number = |key: &str| told.notes.get(key).and_then(|n| n.parse::<u32>().ok());
     let n = if told.tool == DEMO_NAME { 1 } else { number("repetitions").unwrap_or(1) };
     if let Some(read) =
@@ -213,9 +237,10 @@ pub fn verify(cell: &Cell, expected: &Expected, parsed: &Parsed, captured: &Capt
         reasons.push("llm_bench prints the lengths that it was asked for, whether or not it came to them".to_owned());
     }
     reasons.push(format!("{} prints no token ids", told.tool));
+    let bos = check_bos(expected, parsed, &mut reasons);
     let (unit, unit_found, why) = unit(cell, parsed, captured, told);
     reasons.extend(why);
-    Checks { count, tokens: Check::NotCheckable, unit, token_agreement: None, unit_found, reasons }
+    Checks { count, tokens: Check::NotCheckable, unit, bos, token_agreement: None, unit_found, reasons }
 }
 
 /// Which unit ran. The tool's own word is not enough: it stays what was asked when MNN fell back to the CPU, and an offline QNN model is `CPU`.

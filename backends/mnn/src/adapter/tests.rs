@@ -54,6 +54,7 @@ fn names(files: &[StagedFile]) -> Vec<&str> {
 #[test]
 fn llm_bench_is_asked_for_one_combination() {
     let (files, step) = made(&cell(Unit::Cpu, &[]), &FILES, &[]).unwrap();
+    assert!(!Mnn.mixes_lengths(&cell(Unit::Cpu, &[]), &phone()));
     assert_eq!(step.invocation.program, Program::Staged("llm_bench".into()));
     // Options: the tool's own help (samples/mnn-native/help.txt). Its repetitions are the measured queries.
     let wanted = "-m ./config.json -a cpu -c 2 -t 4 -p 0 -n 0 -pg 64,16 -rep 3 -j result.json";
@@ -90,9 +91,20 @@ fn llm_demo_reads_a_private_copy_of_the_configuration() {
     let [StagedFile { source: Source::Bytes(bytes), .. }] = config.as_slice() else { panic!("{config:?}") };
     let config: Value = serde_json::from_slice(bytes).unwrap();
     assert_eq!(
-        (&config["backend_type"], &config["reuse_kv"], &config["sampler_type"]),
-        (&json!("opencl"), &json!(false), &json!("greedy"))
+        (&config["backend_type"], &config["reuse_kv"], &config["sampler_type"], &config["use_template"]),
+        (&json!("opencl"), &json!(false), &json!("greedy"), &json!(false))
     );
+    let notes = |files: &[StagedFile]| {
+        let told = files.iter().find(|f| f.name == Told::FILE).map(|f| f.source.clone());
+        let Some(Source::Bytes(bytes)) = told else { panic!("{told:?}") };
+        let notes = serde_json::from_slice::<Told>(&bytes).unwrap().notes;
+        ["sampling", "prompt"].map(|key| notes.get(key).cloned().unwrap_or_default())
+    };
+    assert_eq!(notes(&own), ["greedy", ""], "its question is bench's prompt");
+    assert_eq!(notes(&files), ["greedy", "the artifact's prompt.txt"]);
+    // llm_bench takes the model's own sampler, and ids of its own.
+    let (bench, _) = made(&cell(Unit::Cpu, &[]), &FILES, &[]).unwrap();
+    assert_eq!(notes(&bench), ["", "the tool's own, the same for every query"]);
 }
 
 #[test]
@@ -154,6 +166,27 @@ fn a_mean_is_one_row_and_no_word_of_the_tool_is_taken_on_trust() {
     assert_eq!((checks.unit, checks.unit_found.as_deref()), (Check::Confirmed, Some("npu")));
     let other = captured(told("llm_bench", false), &[("result.json", result("CPU", 20.0).replace("64", "32"))], "/w/libMNN.so");
     assert_eq!(Mnn.verify(&cell(Unit::Cpu, &[]), &expected, &Mnn.parse(&other).unwrap(), &other).count, Check::Contradicted);
+}
+
+#[test]
+fn the_profiling_pass_asks_llm_bench_for_its_operators_on_the_cpu() {
+    let words = |unit: Unit, pass: Pass| {
+        let cell = cell(unit, &[]);
+        let artifact = Artifact { files: FILES.map(str::to_owned).to_vec(), meta: json!({"config": {"llm_model": "llm.mnn"}}) };
+        let (device, installed, prompts) = (phone(), installed(&[]), vec![vec![1; 64]; 4]);
+        let launch =
+            Launch { cell: &cell, pass, prompts: &prompts, texts: &[], artifact: &artifact, installed: &installed, device: &device };
+        Mnn.steps(&launch, &Paths { work: "/w".into(), events: "e".into() }).remove(0).invocation.args.join(" ")
+    };
+    assert!(words(Unit::Cpu, Pass::Profile).ends_with(" --profile"));
+    assert!(!words(Unit::Cpu, Pass::Measure).contains("--profile") && !words(Unit::Gpu, Pass::Profile).contains("--profile"));
+    // The tool's own table, of another run than the speeds.
+    let table = include_str!("../../fixtures/profile_by_type.stdout").to_owned();
+    let table = table.split_once("=====").map(|(_, rest)| format!("====={rest}")).unwrap();
+    let run = captured(told("llm_bench", false), &[("result.json", result("CPU", 20.0)), ("stdout.txt", table)], "/w/libMNN.so");
+    let parsed = Mnn.parse(&run).unwrap();
+    assert!(parsed.failure.is_none() && !parsed.layers.is_empty(), "{parsed:?}");
+    assert!(parsed.layers.iter().all(|l| l.unit.as_deref() == Some("cpu") && l.method == "mnn-llm-bench-profile-by-type"));
 }
 
 #[test]

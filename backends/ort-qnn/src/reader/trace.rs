@@ -21,11 +21,14 @@ pub fn is_trace(text: &str) -> bool {
         || (text.starts_with('{') && text.contains("\"traceEvents\"") && !text.contains("GENIE"))
 }
 
+/// The provider of this backend.
+pub(super) const QNN: &str = "QNNExecutionProvider";
+
 /// Where a node ran, by its provider.
-fn unit(provider: &str) -> Option<&'static str> {
+pub(super) fn unit(provider: &str) -> Option<&'static str> {
     match provider {
         "CPUExecutionProvider" | "XnnpackExecutionProvider" => Some("cpu"),
-        "QNNExecutionProvider" => Some("npu"),
+        QNN => Some("npu"),
         "CUDAExecutionProvider" | "DmlExecutionProvider" | "WebGpuExecutionProvider" => Some("gpu"),
         _ => None,
     }
@@ -222,7 +225,6 @@ impl Trace {
             return;
         }
         let layer = Layer {
-            graph: String::new(),
             phase: if !self.generative {
                 ""
             } else if after {
@@ -235,9 +237,7 @@ impl Trace {
             name: name.to_owned(),
             op_type: (!args.op_name.is_empty()).then(|| args.op_name.clone().into_owned()),
             unit: unit.map(str::to_owned),
-            value: None,
             value_unit: "us".to_owned(),
-            count: None,
             method: "ort-trace".to_owned(),
             value_means: Some(ValueMeans::WallTime),
             ..Layer::default()

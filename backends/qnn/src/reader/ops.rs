@@ -1,5 +1,7 @@
 //! What the readers of a QNN profile share: executions, their operations, and the figures made of them.
 
+use std::collections::BTreeMap;
+
 use bench_backend_api::{
     Layer, ReadMeasurement, ValueMeans,
     text::{plausible_ms, to_ms},
@@ -17,11 +19,13 @@ pub struct Op {
     pub value: Option<f64>,
     /// `cycles` or `us`.
     pub unit: String,
+    /// What else the tool says of it, see [`Layer::details`].
+    pub details: BTreeMap<String, String>,
 }
 impl Op {
     /// An operation from a profile's identifier; the unit in its lower case.
     pub fn new(identifier: &str, value: Option<f64>, unit: &str) -> Self {
-        let mut op = Self { name: String::new(), op_type: None, value: None, unit: String::new() };
+        let mut op = Self { name: String::new(), op_type: None, value: None, unit: String::new(), details: BTreeMap::new() };
         op.set(identifier, value, unit);
         op
     }
@@ -33,6 +37,7 @@ impl Op {
         name.clone_into(&mut self.name);
         self.op_type = None;
         self.value = value;
+        self.details.clear();
         if !self.unit.eq_ignore_ascii_case(unit) {
             self.unit = unit.to_ascii_lowercase();
         }
@@ -62,6 +67,8 @@ impl Sums {
                 op.value = Some(op.value.unwrap_or(0.0) + value);
                 *known += 1;
             }
+            // Those of one execution are not those of all.
+            op.details.clear();
         }
         self.executions += 1;
     }
@@ -81,6 +88,7 @@ impl Sums {
             value_unit: op.unit,
             count: Some(if known == 0 { executions } else { known }),
             method: method.to_owned(),
+            details: op.details,
             ..Layer::default()
         };
         self.ops.into_iter().zip(self.known).enumerate().map(row).collect()

@@ -2,7 +2,7 @@
 
 use bench_backend_api::{ReadMeasurement, Reading, npu::merged, text::plausible_rate};
 
-use super::events::{Entry, Heading, Section, entry, heading, is_op};
+use super::events::{Entry, Heading, Section, detail, entry, heading, is_op};
 use super::npu;
 use super::ops::{Op, is_total, layers, report, time, with_total, with_unit};
 
@@ -33,6 +33,12 @@ impl Run {
             }
             if let Some((_, list)) = self.ops.last_mut() {
                 list.push(Op::new(&entry.key, entry.value, &entry.unit));
+            }
+            return;
+        }
+        if let Some((name, value)) = detail(&entry) {
+            if let Some(op) = self.ops.last_mut().and_then(|(_, list)| list.last_mut()) {
+                op.details.insert(name.to_owned(), value);
             }
             return;
         }
