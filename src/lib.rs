@@ -3,6 +3,7 @@
 //! scenario, prepare, device, run, results, stats, report and gate.
 
 pub mod analysis;
+mod chat;
 pub mod cli;
 pub mod device;
 pub mod doctor;
@@ -18,6 +19,7 @@ pub mod runtimes;
 mod safe;
 pub mod scenario;
 pub mod stats;
+pub mod trace;
 mod words;
 
 /// Wall time, RFC 3339 in UTC.

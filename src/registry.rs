@@ -28,6 +28,8 @@ pub static READERS: &[&dyn Reader] = &[
     &bench_backend_ort_genai::OrtGenaiReader,
     &bench_backend_mnn::MnnReader,
     &bench_backend_llama_cpp::LlamaCppReader,
+    &bench_backend_snpe::SnpeReader,
+    &bench_backend_executorch::ExecuTorchReader,
 ];
 
 /// Frameworks whose programs for phones the user builds: the lines to type, with `{soc}`, `{soc_model}` and `{htp_arch}` for the chip's.

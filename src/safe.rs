@@ -2,10 +2,15 @@
 
 use std::fmt::Write;
 
+/// Whether a character steers a terminal or turns a line of text: what [`visible`] replaces, beside line feeds and tabs.
+pub fn steers(c: char) -> bool {
+    c.is_control() || turns(c)
+}
+
 /// Text as a reader sees it: control characters, and those that turn the direction of writing or end a line and so can make a line read as
 /// another, become the replacement character. Line feeds and tabs stay. Escaping touches none of them.
 pub fn visible(text: &str) -> String {
-    text.chars().map(|c| if (c.is_control() && c != '\n' && c != '\t') || turns(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    text.chars().map(|c| if steers(c) && c != '\n' && c != '\t' { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 /// The same in one line: control characters, line feeds and tabs too, become spaces.

@@ -14,8 +14,35 @@ pub fn count<N: Copy + Display + PartialEq + From<u8>>(n: N, what: &str) -> Stri
 
 /// A share in percent as a user writes one: `2 %`, `0.5 %`; no more than two digits after the point.
 pub fn percent(share: f64) -> String {
-    let digits = format!("{:.2}", share * 100.0);
-    format!("{} %", digits.trim_end_matches('0').trim_end_matches('.'))
+    let digits = bounded(share * 100.0, 2);
+    let digits = if digits.contains(['.']) && !digits.contains('e') { digits.trim_end_matches('0').trim_end_matches('.') } else { &digits };
+    format!("{digits} %")
+}
+
+/// A share in percent with one digit after the point, without the sign of percent.
+pub fn tenths(share: f64) -> String {
+    bounded(share * 100.0, 1)
+}
+
+/// A share as a change, with its sign and without that of percent: `+1.3`.
+pub fn signed(share: f64) -> String {
+    let digits = tenths(share);
+    if digits.starts_with('-') { digits } else { format!("+{digits}") }
+}
+
+/// A figure of four digits that count: more is known of none. In powers of ten where it is larger or smaller than anything that is measured here, so
+/// that no table is torn apart by it.
+pub fn figure(value: f64) -> String {
+    let size = value.abs();
+    if size >= 1e9 || (size > 0.0 && size < 1e-9) {
+        return format!("{value:.3e}");
+    }
+    let magnitude = if size > 0.0 { size.log10().floor() as i32 } else { 0 };
+    format!("{value:.*}", (3 - magnitude).clamp(0, 12) as usize)
+}
+
+fn bounded(value: f64, decimals: usize) -> String {
+    if value.abs() < 1e6 { format!("{value:.decimals$}") } else { format!("{value:.1e}") }
 }
 
 /// The share that `2%`, `2 %` or `0.02` says: from 0 to under 1.
@@ -34,7 +61,18 @@ pub fn share_above_0(text: &str) -> Result<f64, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{count, percent, share, share_above_0};
+    use super::{count, figure, percent, share, share_above_0, signed, tenths};
+
+    #[test]
+    fn no_figure_tears_a_table_apart() {
+        let all = [0.0, 0.012_345, 1.0, 99.996, 512.34, 12_345.6, -3.25, 0.000_002, 8.03e9, 1.7e308, -1e-300].map(figure);
+        let wanted =
+            ["0.000", "0.01235", "1.000", "100.00", "512.3", "12346", "-3.250", "0.000002000", "8.030e9", "1.700e308", "-1.000e-300"];
+        assert_eq!(all, wanted);
+        assert_eq!([0.013, -0.2, 0.0, 1e300].map(signed), ["+1.3", "-20.0", "+0.0", "+1.0e302"]);
+        assert_eq!((tenths(0.018), tenths(1e7), percent(20_000.0)), ("1.8".to_owned(), "1.0e9".to_owned(), "2.0e6 %".to_owned()));
+        assert!([f64::INFINITY, f64::NAN, f64::MAX].into_iter().all(|value| figure(value).len() < 12 && percent(value).len() < 12));
+    }
 
     #[test]
     fn shares_are_read_and_told() {

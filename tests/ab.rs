@@ -10,7 +10,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::{Scenario, bench, events, finish, journal, run, runner, table, wait_until};
 
 const CELLS: usize = 2;
@@ -244,6 +244,45 @@ fn what_the_device_shares_must_be_the_same() {
     let line = fs::read_to_string(&a).unwrap().lines().position(|l| l == "[ab.matrx]").unwrap() + 1;
     run(bench(dir.path()).arg("check").arg(&a)).expect(3).says(&["unknown key", "matrx", &format!("a.toml:{line}:")]);
     assert!(!dir.path().join("results").exists());
+}
+
+/// What a plan says before anything is measured: of two files, by the id of either side, and what `check` counts.
+#[test]
+fn a_plan_of_two_and_the_cells_of_either_side() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &'static str, variants: &[&'static str]| {
+        Scenario { name, launches: 2, variants: variants.to_vec(), ..Scenario::default() }.write(dir.path())
+    };
+    let (a, b) = (write("a", &["one"]), write("b", &["two"]));
+    let plan = |more: &[&str]| run(bench(dir.path()).args(["plan", "--format", "json", "--ab"]).args([&a, &b]).args(more));
+    let found: Value = serde_json::from_str(&plan(&[]).expect(0).stdout).unwrap();
+    let cells = found["cells"].as_array().unwrap();
+    assert_eq!((cells.len(), &cells[0]["side"], &cells[1]["side"]), (2, &json!("a"), &json!("b")), "{found}");
+    // Ids differ where the sides do: that of one side takes its partner along.
+    for cell in cells {
+        let only = format!("cell={}", cell["cell"].as_str().unwrap());
+        let one: Value = serde_json::from_str(&plan(&["--only", &only]).expect(0).stdout).unwrap();
+        assert_eq!(one["cells"], found["cells"], "{only}");
+    }
+    plan(&["--only", "cell=nothing"]).expect(4).says(&["selects none"]);
+    run(bench(dir.path()).arg("plan")).expect(2);
+
+    // [ab] in a scenario: `check` counts both sides, as `plan` does.
+    let both = write("both", &["one", "two"]);
+    let with = |over: &str| {
+        let text = fs::read_to_string(&both).unwrap();
+        fs::write(&both, format!("{}{over}", text.split("[ab").next().unwrap())).unwrap();
+        run(bench(dir.path()).arg("check").arg(&both))
+    };
+    assert!(with("[ab]\n").expect(0).stdout.ends_with(": ok, 4 cells\n"));
+    let ran = with("[ab.matrix]\nvariant = \"two\"\n").expect(0).says(&["both sides have `variant` two", "are left out"]);
+    assert!(ran.stdout.ends_with(": ok, 2 cells\n"), "{}", ran.stdout);
+    with("[ab.matrix]\nvariant = \"three\"\n").expect(3).says(&["several cells could be its partner"]);
+    with("[ab.measure]\nseed = 7\n").expect(3).says(&["the same in both: [measure] seed"]);
+    // The doctor looks at what the second side needs.
+    with("[ab.backends.standin]\ncommand = [\"no-such-program-anywhere\"]\n").expect(0);
+    let ran = run(bench(dir.path()).arg("doctor").arg(&both));
+    assert!(ran.stdout.contains("side B: ") && ran.stdout.contains("no-such-program-anywhere"), "{}", ran.stdout);
 }
 
 #[test]

@@ -48,6 +48,35 @@ fn a_command_line_that_makes_no_sense_is_usage() {
     }
 }
 
+/// A file's name is text like any other: it steers no terminal and turns no line.
+#[test]
+fn a_hostile_path_stays_text() {
+    let dir = here();
+    let bad = "x\u{1b}[31m\u{202e}y.toml";
+    fs::write(dir.path().join(bad), "name = \"\u{202e}z\"\n[device\u{202e}x]\n").unwrap();
+    let good = "g\u{1b}[31m\u{202e}.toml";
+    fs::copy(Scenario::default().write(dir.path()), dir.path().join(good)).unwrap();
+    let gone = "gone\u{1b}[31m\u{202e}.toml";
+    for (arguments, code) in [
+        (vec!["check", bad], 3),
+        (vec!["check", good], 0),
+        (vec!["check", gone], 3),
+        (vec!["plan", bad], 3),
+        (vec!["plan", good], 0),
+        (vec!["run", gone], 3),
+        (vec!["doctor", bad], 3),
+        (vec!["gate", gone], 2),
+        (vec!["compare", gone, bad], 2),
+        (vec!["history", gone], 2),
+        (vec!["plan", good, "--format", bad], 2),
+        (vec!["compare", good, good, "--metric", bad], 2),
+        (vec![bad], 2),
+    ] {
+        let ran = run(bench(dir.path()).args(&arguments)).expect(code);
+        assert!(!format!("{}{}", ran.stdout, ran.stderr).contains(['\u{1b}', '\u{202e}']), "{arguments:?}: {ran:?}");
+    }
+}
+
 #[test]
 fn a_scenario_that_is_not_there_or_not_right_is_three() {
     let dir = here();

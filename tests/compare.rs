@@ -164,10 +164,8 @@ fn another_chip_is_not_compared() {
     b.manifest["device"]["soc"] = json!("SM8750");
     let mut a = night(0, 1.0);
     a.manifest["device"]["soc"] = json!("SM8650");
-    let said = compare(dir.path(), &a, &b, &["--fail-on", "regressed"]).expect(0).stdout;
+    let said = compare(dir.path(), &a, &b, &["--fail-on", "regressed"]).expect(11).stdout;
     assert!(said.contains("SoC: SM8650 in A, SM8750 in B - not compared") && said.ends_with("Nothing was compared.\n"), "{said}");
-    // Who asks for a proof that nothing regressed has none.
-    compare(dir.path(), &a, &b, &["--fail-on", "undecided"]).expect(11);
 }
 
 #[test]
@@ -183,7 +181,10 @@ fn bad_input_is_said_plainly() {
     let (a, b) = (format!("runs/{}", a.id), format!("runs/{}", b.id));
     assert!(say(&[&a, &a], &[]).starts_with("2 error: A and B are one run"));
     assert!(say(&[&a, "runs/nothing"], &[]).contains("no cells.csv"));
-    assert!(say(&[&a, &b], &["--metric", "decode"]).contains("did you mean decode_tok_s?"));
+    assert!(say(&[&a, &b], &["--metric", "decod_tok"]).contains("did you mean decode_tok_s?"));
+    // The words of requirements, and several at once, as for the gate and the history.
+    let said = say(&[&a, &b], &["--metric", "ttft,decode", "--format", "json"]);
+    assert!(said.contains("\"ttft_ms\"") && said.contains("\"decode_tok_s\""), "{said}");
     assert!(say(&[&a, &b], &["--tolerance", "2"]).starts_with("2 "));
 
     // A copy of a run is that run; one with other figures under its name is not.
@@ -215,21 +216,90 @@ fn bad_input_is_said_plainly() {
     let said = say(&[&a, &b], &[]);
     assert!(said.contains("manifest, so nobody knows what else differs: there in A, can't be read in B"), "{said}");
 
+    // A run that is not over, and files of a newer bench.
+    let mut manifest = night(1, 1.0).manifest;
+    manifest["finished_utc"] = Value::Null;
+    fs::write(folder.join("manifest.json"), manifest.to_string()).unwrap();
+    fs::write(folder.join("samples.csv"), &samples).unwrap();
+    assert!(say(&[&a, &b], &[]).contains("B: is not finished: it is running now"));
+    for (file, text) in [("samples.csv", samples), ("launches.csv", fs::read_to_string(folder.join("launches.csv")).unwrap())] {
+        fs::write(folder.join(file), with_version(&text, "9")).unwrap();
+        let said = say(&[&a, &b], &[]);
+        assert!(said.starts_with("2 error: ") && said.contains(&format!("{file}: format 9 is newer than this bench knows")), "{said}");
+        fs::write(folder.join(file), text).unwrap();
+    }
+    manifest["format_version"] = json!(99);
+    fs::write(folder.join("manifest.json"), manifest.to_string()).unwrap();
+    let said = say(&[&a, &b], &[]);
+    assert!(said.starts_with("2 error: ") && said.contains("manifest.json: format 99 is newer than this bench knows"), "{said}");
+    fs::write(folder.join("manifest.json"), "{").unwrap();
+
     let cells = fs::read_to_string(folder.join("cells.csv")).unwrap();
-    let version = cells.lines().next().unwrap().split(',').position(|name| name == "format_version").unwrap();
-    let newer: Vec<String> = cells
-        .lines()
-        .enumerate()
-        .map(|(at, line)| {
-            let mut fields: Vec<&str> = line.split(',').collect();
-            if at > 0 {
-                fields[version] = "9";
-            }
-            fields.join(",")
-        })
-        .collect();
-    fs::write(folder.join("cells.csv"), newer.join("\n") + "\n").unwrap();
+    fs::write(folder.join("cells.csv"), with_version(&cells, "9")).unwrap();
     assert!(say(&[&a, &b], &[]).contains("format 9 is newer than this bench knows"));
+}
+
+/// A table whose rows say another version of the format.
+fn with_version(table: &str, version: &str) -> String {
+    let place = table.lines().next().unwrap().split(',').position(|name| name == "format_version").unwrap();
+    let row = |(at, line): (usize, &str)| {
+        let mut fields: Vec<&str> = line.split(',').collect();
+        if at > 0 {
+            fields[place] = version;
+        }
+        fields.join(",") + "\n"
+    };
+    table.lines().enumerate().map(row).collect()
+}
+
+/// Whoever asks for an exit code is not told that nothing regressed where nothing was compared.
+#[test]
+fn nothing_compared_is_undecided() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut other = night(1, 1.0);
+    other.manifest["device"]["soc_model"] = json!(69);
+    for fail_on in ["regressed", "undecided"] {
+        let said = compare(dir.path(), &night(0, 1.0), &other, &["--fail-on", fail_on]).expect(11);
+        assert!(said.stderr.contains("undecided, for nothing could be compared: ") && said.stderr.contains("soc_model"), "{}", said.stderr);
+    }
+    compare(dir.path(), &night(0, 1.0), &other, &[]).expect(0);
+}
+
+/// Figures that nothing real has tear no table apart.
+#[test]
+fn huge_figures_stay_short() {
+    let dir = tempfile::tempdir().unwrap();
+    let huge = |day: u32, level: f64| Run::night(day).cell(Cell::new(MNN).values("ttft_ms", &noisy(level, 0.01, 20, 1)));
+    for (a, b) in [(1.0, 1e306), (1e306, 1.0), (1e306, 1.1e306)] {
+        let said = compare(dir.path(), &huge(0, a), &huge(1, b), &["--session-spread", "0.1%"]).expect(0).stdout;
+        let longest = said.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(longest < 300 && said.contains("e306"), "{said}");
+    }
+}
+
+/// A computer that was busy decides nothing about times, whatever the nights before showed.
+#[test]
+fn a_busy_computer_decides_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let pc = |day: u32, slower: f64, load: &str| {
+        let mut run = night(day, slower);
+        run.cells = run.cells.iter().map(|cell| cell.clone().with("device_class", "pc")).collect();
+        run.manifest["device"]["class"] = json!("pc");
+        run.manifest["host"] = json!({"load": load, "load_end": load});
+        run
+    };
+    // Of 8 cores 12 are the bound.
+    for day in 0..12 {
+        pc(day, 1.0, "1.00 1 1 1/80 9").write(&dir.path().join("history"));
+    }
+    let counts = |load: &str, slower: f64| {
+        let more = ["--history", "history", "--format", "json"];
+        json_of(&compare(dir.path(), &pc(20, 1.0, "1.00 1 1 1/80 9"), &pc(21, slower, load), &more).expect(0))["counts"].clone()
+    };
+    assert_eq!(counts("11.90 1 1 1/80 9", 1.1)["regressed"], json!(4));
+    for slower in [1.1, 1.0, 0.9] {
+        assert_eq!(counts("12.10 1 1 1/80 9", slower)["undecided"], json!(4), "{slower}");
+    }
 }
 
 #[test]

@@ -75,7 +75,18 @@ fn a_cold_load_is_cold_and_never_in_one_figure_with_warm_ones() {
         assert_eq!((launch["load_state"].as_str(), number(launch, "load_ms"), number(launch, "load_cold_ms")), ("cold", None, Some(0.7)));
         assert!(number(launch, "resident_share").unwrap() < 0.02);
         assert!(number(launch, "uptime_s").unwrap() > 0.0 && launch["boot_session"].is_empty(), "no NPU here");
+        // Rule R6: what the program inherited. Nobody here has a wish about it, so that it is what this test has.
+        assert_eq!((launch["launch_context"].as_str(), launch["check_bos"].as_str()), ("shell", "confirmed"));
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim();
+        assert_eq!(launch["affinity"], allowed);
+        assert!(number(launch, "nice").is_some() && number(launch, "oom_score_adj").is_some() && !launch["cgroup"].contains('\n'));
     }
+    // Rules R4, R5, R7: the stand-in is handed the ids, says nothing of its sampler, and has no static graph.
+    let told = ["template", "sampling", "decoding", "check_bos", "compiled_context", "graphs", "tokens_per_step", "launch_context"];
+    assert_eq!(told.map(|column| cell[column].as_str()), ["raw", "not-checkable", "plain", "confirmed", "", "", "", "shell"]);
+    let depth = ["prompt_tokens", "gen_tokens"].map(|column| number(&cell, column).unwrap());
+    assert_eq!(number(&cell, "kv_depth"), Some(depth[0] + depth[1]));
     // The first launch is kept apart: 2 of 3.
     assert_eq!((number(&cell, "load_cold_ms"), number(&cell, "load_cold_ms_n"), number(&cell, "load_ms")), (Some(0.7), Some(2.0), None));
     assert!(cell["absent"].contains("load_ms=every load was a cold one"), "{}", cell["absent"]);

@@ -20,13 +20,24 @@ fn said(output: &Output) -> (Option<i32>, String, String) {
 #[test]
 fn a_claim_over_the_roof_is_told_without_a_device() {
     let (code, out, _) = said(&estimate(&["llama-3.1-8b", "--soc", "sm8650", "--lm-head-bits", "8", "--claim", "25"]));
-    assert_eq!(code, Some(0));
+    assert_eq!(code, Some(10), "a script asks by the exit code");
     assert!(out.contains("nothing of it is measured") && out.contains("Assumed, the least of w4a16: weights 4 bits"), "{out}");
     // 4,015,131,648 + 2048 bytes, and 513 tokens of 65,536: 4.0488 GB at 76.8 GB/s.
     let line = |words: &str| out.lines().find(|l| l.contains(words)).unwrap_or_else(|| panic!("no {words} in {out}")).to_owned();
     assert!(line("decode after the prompt at most").contains(" 18.97 "), "{out}");
     assert!(line("share of the roof").contains("error: over the roof"), "{out}");
     assert!(line("prefill at most").contains(" -  needs the NPU's operations a second"), "{out}");
+}
+
+/// By hand: the roof is 18.97 tokens/s there.
+#[test]
+fn a_claim_has_an_exit_code() {
+    let code = |more: &[&str]| said(&estimate(&[&["llama-3.1-8b", "--soc", "SM8650", "--lm-head-bits", "8"][..], more].concat())).0;
+    assert_eq!([code(&[]), code(&["--claim", "18.9"]), code(&["--claim", "19.1"])], [Some(0), Some(0), Some(10)]);
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("part.toml");
+    fs::write(&file, "name = \"m\"\nlayers = 32\nkv-heads = 8\nhead-dim = 128\n").unwrap();
+    assert_eq!(said(&estimate(&[file.to_str().unwrap(), "--soc", "SM8650", "--claim", "5"])).0, Some(11), "no roof is known");
 }
 
 #[test]

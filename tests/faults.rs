@@ -45,8 +45,9 @@ const FAULTS: &[Fault] = &[
     ("error-event", "failed", "model", &["the weights are those of another model"]),
 ];
 
-/// Variants that are measured: one does all right, one leaves a process behind, one writes `null` for what it does not have.
-const GOOD: &[&str] = &["ok", "leftover", "nulls"];
+/// Variants that are measured: one does all right, one leaves a process behind, one writes `null` for what it does not have, and two tell what they
+/// spend their time on, well and badly.
+const GOOD: &[&str] = &["ok", "leftover", "nulls", "phases", "odd-phases"];
 
 #[test]
 fn every_fault_is_one_row_with_its_reason_and_the_rest_is_measured() {
@@ -105,7 +106,9 @@ fn every_fault_is_one_row_with_its_reason_and_the_rest_is_measured() {
     assert!(of("leftover")["warnings"].contains("left"), "{:?}", of("leftover"));
     assert_eq!(of("segv")["signal"], "11");
     assert_eq!(of("exit-3")["exit_code"], "3");
+    assert!(of("odd-phases")["warnings"].contains("phase `execute` ends without a begin"), "{:?}", of("odd-phases"));
     tokens_are_the_formula(&run);
+    phases_are_the_standins(&run);
 
     // Nothing grew without a bound: 64 MiB of a stream is kept, and garbage is not copied into records.
     assert!(disk_use(&run) < 300 << 20, "the run takes {} bytes", disk_use(&run));
@@ -147,6 +150,37 @@ fn tokens_are_the_formula(run: &Path) {
         let i: u64 = row["i"].parse().unwrap();
         assert_eq!(row["id"], (3 + (sum * 31 + i * 7) % 61).to_string(), "{row:?}");
     }
+}
+
+/// Of 0.7, 5 and 1 ms, as the stand-in tells them; where it tells nothing that counts, a stage is one part.
+fn phases_are_the_standins(run: &Path) {
+    let rows = table(run, "phases.csv");
+    let of = |variant: &str| {
+        let rows = rows.iter().filter(|r| r["cell"].contains(&format!("variant={variant}-")));
+        let part = |r: &Row| {
+            assert_eq!((r["pass"].as_str(), r["n"].as_str(), r["device_class"].as_str()), ("measure", "2", "pc"));
+            let (ms, share) = (number(r, "ms").unwrap(), number(r, "share").unwrap());
+            assert_eq!((number(r, "ms_lo"), number(r, "ms_hi")), (Some(ms), Some(ms)), "the same in both launches");
+            (r["stage"].clone(), r["phase"].clone(), r["method"].clone(), ms, share)
+        };
+        rows.map(part).collect::<Vec<_>>()
+    };
+    let part = |stage: &str, phase: &str, method: &str, ms, share| (stage.to_owned(), phase.to_owned(), method.to_owned(), ms, share);
+    let told = [
+        part("load", "read", "events", 0.2, 0.285_714),
+        part("load", "prepare", "events", 0.4, 0.571_429),
+        part("load", "unaccounted", "rest", 0.1, 0.142_857),
+        part("prefill", "h2d", "events", 1.0, 0.2),
+        part("prefill", "execute", "events", 3.5, 0.7),
+        part("prefill", "unaccounted", "rest", 0.5, 0.1),
+        part("decode", "execute", "events", 0.75, 0.75),
+        part("decode", "unaccounted", "rest", 0.25, 0.25),
+    ];
+    assert_eq!(of("phases"), told);
+    let whole =
+        [part("load", "load", "whole", 0.7, 1.0), part("prefill", "query", "whole", 5.0, 1.0), part("decode", "query", "whole", 1.0, 1.0)];
+    assert_eq!([of("ok"), of("odd-phases")], [whole.clone(), whole]);
+    assert!(of("segv").is_empty() && of("fewer-tokens").is_empty(), "what does not count has no parts");
 }
 
 /// No agent, no runner, no daemon of a runner, no work folder.

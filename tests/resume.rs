@@ -42,7 +42,7 @@ fn of_the_moment(column: &str) -> bool {
 
 /// The tables that a deterministic runner makes the same every time.
 fn comparable(run: &Path) -> BTreeMap<&'static str, Vec<Row>> {
-    ["cells.csv", "samples.csv", "launches.csv", "tokens.csv", "layers.csv"]
+    ["cells.csv", "samples.csv", "launches.csv", "tokens.csv", "layers.csv", "phases.csv"]
         .into_iter()
         .map(|name| {
             let mut rows = table(run, name);

@@ -287,6 +287,9 @@ pub struct LaunchContext {
     pub affinity: Option<String>,
     /// The lines of `/proc/self/cgroup`.
     pub cgroup: Option<String>,
+    /// `/proc/self/cpuset`: `/foreground` or `/` for instance; absent on kernels without cpusets, and in files of older agents.
+    #[serde(default)]
+    pub cpuset: Option<String>,
     /// -1000 to 1000.
     pub oom_score_adj: Option<i32>,
     /// The SELinux context.

@@ -24,6 +24,7 @@ pub fn launch_context() -> LaunchContext {
         nice: procfs::parse_stat(&stat).map(|stat| stat.nice),
         affinity: procfs::field(&status, "Cpus_allowed_list").map(str::to_owned),
         cgroup: trimmed("/proc/self/cgroup"),
+        cpuset: trimmed("/proc/self/cpuset"),
         oom_score_adj: trimmed("/proc/self/oom_score_adj").and_then(|text| text.parse().ok()),
         selinux: trimmed("/proc/self/attr/current"),
     }

@@ -1,7 +1,10 @@
 //! Figures that no tool measured, made of those that were. Pure.
 
 mod compose;
+pub mod layers;
 mod leak;
+pub mod phases;
+pub mod placement;
 pub mod power;
 mod prefix;
 pub mod roof;

@@ -4,8 +4,11 @@ use std::{io::IsTerminal, path::PathBuf};
 
 use serde_json::json;
 
-use super::{Format, exit::Code};
-use crate::scenario::{Problems, Severity};
+use super::{Format, exit::Code, plan};
+use crate::{
+    safe::printable,
+    scenario::{Problem, Problems, Severity, pair},
+};
 
 /// Checks scenario files, without a device
 #[derive(Debug, clap::Args)]
@@ -24,10 +27,18 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     for path in &args.scenarios {
         let (problems, cells) = match super::load(path) {
             Ok(scenario) => {
-                let warnings = scenario.warnings.clone();
-                let own = crate::registry::commands(&scenario.commands);
-                let plan = scenario.plan(&crate::registry::with(&own), &super::plan::facts(&scenario));
-                (warnings, Some(plan.cells.len()))
+                let mut problems = scenario.warnings.clone();
+                let facts = plan::facts(&scenario.device);
+                let mut plans: Vec<_> = plan::sides(scenario).iter().map(|side| plan::of(side, &facts)).collect();
+                // What has no partner is said by `bench plan`.
+                let bad = if let [a, b] = &mut plans[..] { pair(a, b).err() } else { None };
+                if let Some(bad) = bad {
+                    code = Code::Scenario;
+                    problems.problems.push(Problem::of_file(&problems.file, bad.to_string(), None));
+                    (problems, None)
+                } else {
+                    (problems, Some(plans.iter().map(|plan| plan.cells.len()).sum()))
+                }
             }
             Err(problems) => {
                 code = Code::Scenario;
@@ -39,7 +50,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
             Format::Human => {
                 super::note(problems.render(std::io::stderr().is_terminal()).trim_end());
                 if let Some(cells) = cells {
-                    super::print(&format!("{}: ok, {}\n", path.display(), crate::words::count(cells, "cell")))?;
+                    super::print(&format!("{}: ok, {}\n", printable(&path.display().to_string()), crate::words::count(cells, "cell")))?;
                 }
             }
         }

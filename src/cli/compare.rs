@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::{
     Format,
     exit::{Code, Failed},
+    metric::{metrics, named},
 };
 use crate::{
     gate::{
@@ -20,8 +21,8 @@ use crate::{
         verdict::Verdict,
     },
     report::{self, ReportError},
-    results::schema::METRICS,
-    words::share,
+    results::schema::Metric,
+    words::{count, share},
 };
 
 /// Sets one run against another
@@ -31,9 +32,9 @@ pub struct Args {
     a: PathBuf,
     /// Run folder that is judged
     b: PathBuf,
-    /// Metric to compare, or `all`; may be repeated [default: ttft_ms prefill_tok_s decode_tok_s load_ms load_cold_ms peak_mem_mb energy_j_per_tok]
-    #[arg(long)]
-    metric: Vec<String>,
+    /// Metrics to compare, by their columns in cells.csv or their words in [[require]]; `all` takes every one
+    #[arg(long, value_name = "METRIC,...", value_delimiter = ',', default_values = USUAL, value_parser = metrics)]
+    metric: Vec<&'static [Metric]>,
     /// Difference that does not matter
     #[arg(long, default_value = "2%", value_parser = share)]
     tolerance: f64,
@@ -43,7 +44,7 @@ pub struct Args {
     /// What sessions differ by (a standard deviation), instead of what is assumed
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     session_spread: Option<f64>,
-    /// Exit code 10 if something regressed; with `undecided` also 11 if something is undecided
+    /// Exit code 10 if something regressed, 11 if nothing could be compared; with `undecided` also 11 if something is undecided
     #[arg(long, value_enum)]
     fail_on: Option<FailOn>,
     /// Output
@@ -80,7 +81,7 @@ pub fn json(comparison: &Comparison) -> serde_json::Value {
 }
 
 pub fn main(args: &Args) -> anyhow::Result<Code> {
-    let metrics = metrics(&args.metric)?;
+    let metrics: Vec<&'static str> = named(&args.metric).iter().map(|metric| metric.name).collect();
     let (a, b) = (load(&args.a)?, load(&args.b)?);
     let mut sessions = Sessions { stated: args.session_spread, ..Sessions::default() };
     if let Some(history) = &args.history {
@@ -110,17 +111,22 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         })?;
         super::note(&super::console::printable(&format!("page: {}", page.display())));
     }
-    Ok(code(&comparison, args.fail_on))
+    let code = code(&comparison, args.fail_on);
+    if code == Code::Undecided && comparison.verdicts().next().is_none() {
+        let why = view.refused.first().map_or("the two have no metric in common", |refused| &refused.reason);
+        super::note(&super::console::printable(&format!("undecided, for nothing could be compared: {why}")));
+    }
+    Ok(code)
 }
 
-/// Design 2b.17: 0 unless asked; 10 goes before 6, 6 before 11.
+/// Design 2b.17: 0 unless asked; 10 goes before 6, 6 before 11. Of what nothing was compared of nobody knows whether it regressed.
 fn code(comparison: &Comparison, fail_on: Option<FailOn>) -> Code {
     let Some(fail_on) = fail_on else { return Code::Done };
     if comparison.count(Verdict::Regressed) > 0 {
         Code::Regressed
     } else if comparison.not_ok.iter().any(|cell| cell.broken) {
         Code::Failed
-    } else if fail_on == FailOn::Undecided && (comparison.count(Verdict::Undecided) > 0 || comparison.verdicts().next().is_none()) {
+    } else if comparison.verdicts().next().is_none() || (fail_on == FailOn::Undecided && comparison.count(Verdict::Undecided) > 0) {
         Code::Undecided
     } else {
         Code::Done
@@ -136,37 +142,10 @@ fn learn(sessions: &mut Sessions, history: &Path, runs: (&Run, &Run), metrics: &
     let learnt = sessions.learn(history, runs, metrics).map_err(|e| super::usage(e.to_string()))?;
     learnt.remarks.iter().for_each(|remark| super::note(&super::console::printable(&format!("warning: {remark}"))));
     if sessions.seen.is_empty() {
-        let (nights, least) = (learnt.nights, session::FEWEST);
+        let (nights, least) = (count(learnt.nights, "other night"), session::FEWEST);
         super::note(&format!(
-            "warning: {nights} other nights of these scenarios in the history, none with {least} of a cell: what sessions differ by is assumed"
+            "warning: {nights} of these scenarios in the history, none with {least} of a cell: what sessions differ by is assumed"
         ));
     }
     Ok(())
-}
-
-fn metrics(asked: &[String]) -> anyhow::Result<Vec<&'static str>> {
-    if asked.is_empty() {
-        return Ok(USUAL.to_vec());
-    }
-    if asked.iter().any(|name| name == "all") {
-        return Ok(METRICS.iter().map(|metric| metric.name).collect());
-    }
-    let known = |name: &String| {
-        let found = METRICS.iter().find(|metric| metric.name == name).map(|metric| metric.name);
-        let near = METRICS.iter().max_by(|a, b| strsim::jaro_winkler(a.name, name).total_cmp(&strsim::jaro_winkler(b.name, name)));
-        found.ok_or_else(|| super::usage(format!("--metric {name}: no such metric, did you mean {}?", near.map_or("ttft_ms", |m| m.name))))
-    };
-    asked.iter().map(known).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_unknown_metric_has_a_near_one() {
-        let error = metrics(&["ttft".to_owned()]).expect_err("unknown").to_string();
-        assert!(error.contains("did you mean ttft_ms?"), "{error}");
-        assert_eq!(metrics(&["all".to_owned()]).expect("all").len(), METRICS.len());
-    }
 }

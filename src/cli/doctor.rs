@@ -98,22 +98,13 @@ async fn examined(cache: &Cache, args: &Args, scenario: Option<&Scenario>) -> an
         }
     }
     if let (Some(scenario), true) = (scenario, targets.is_empty()) {
-        let facts = super::plan::facts(scenario);
+        let facts = super::plan::facts(&scenario.device);
         let soc = Some(choice.soc.clone()).filter(|s| !s.is_empty());
         let name =
             if phones { soc.as_ref().map_or("any device".to_owned(), |soc| format!("a device with {soc}")) } else { facts.name.clone() };
         targets.push(Target { facts: DeviceFacts { name, soc, ..facts }, device: None, asked: Asked::default() });
     }
 
-    let own = scenario.map(|s| registry::commands(&s.commands)).unwrap_or_default();
-    let all = registry::with(&own);
-    let named = |backend: &&&dyn Backend| scenario.is_none_or(|s| s.matrix.backend.iter().any(|id| id == backend.id()));
-    let wanted: Vec<&dyn Backend> = all.iter().filter(named).copied().collect();
-    let asked = Wanted {
-        by_name: scenario.is_some(),
-        profile: scenario.is_some_and(|s| s.matrix.axes.contains_key(&Axis::PerfProfile)),
-        roots: &scenario.map_or_else(Roots::default, |s| s.runtimes.clone()),
-    };
     let mut sources = Sources::new();
     for target in &targets {
         findings.extend(gather::phone(cache, target));
@@ -121,11 +112,12 @@ async fn examined(cache: &Cache, args: &Args, scenario: Option<&Scenario>) -> an
             findings.extend(examine(checks::sources::CHECKS, &target.facts.name, &observed));
             sources.extend(observed.ok().map(|reports| (target.facts.name.clone(), reports)));
         }
-        let installed = gather::backends(cache, target, &wanted, asked);
-        findings.extend(gather::engines(&installed));
-        if let Some(scenario) = scenario {
-            findings.extend(gather::cells(scenario, target, &all, &installed));
-        }
+        let own = side(cache, target, scenario);
+        // Of the second side what is not as in the first.
+        let second = scenario.and_then(|s| s.ab.as_deref()).map(|b| side(cache, target, Some(b))).unwrap_or_default();
+        let second = second.into_iter().filter(|finding| !own.contains(finding));
+        let second: Vec<Finding> = second.map(|finding| Finding { what: format!("side B: {}", finding.what), ..finding }).collect();
+        findings.extend(own.into_iter().chain(second));
     }
     let mut costs = observer::Costs::new();
     if args.observer {
@@ -135,6 +127,22 @@ async fn examined(cache: &Cache, args: &Args, scenario: Option<&Scenario>) -> an
         findings.push(survive_unplug(cache, targets).await?);
     }
     Ok(Examined { findings, sources, costs })
+}
+
+/// The backends, files and cells of a scenario, or of one side of its A/B run, on a target; without one every backend there is.
+fn side(cache: &Cache, target: &Target, scenario: Option<&Scenario>) -> Vec<Finding> {
+    let own = scenario.map(|s| registry::commands(&s.commands)).unwrap_or_default();
+    let all = registry::with(&own);
+    let named = |backend: &&&dyn Backend| scenario.is_none_or(|s| s.matrix.backend.iter().any(|id| id == backend.id()));
+    let wanted: Vec<&dyn Backend> = all.iter().filter(named).copied().collect();
+    let asked = Wanted {
+        by_name: scenario.is_some(),
+        profile: scenario.is_some_and(|s| s.matrix.axes.contains_key(&Axis::PerfProfile)),
+        roots: &scenario.map_or_else(Roots::default, |s| s.runtimes.clone()),
+    };
+    let installed = gather::backends(cache, target, &wanted, asked);
+    let cells = scenario.map(|scenario| gather::cells(scenario, target, &all, &installed));
+    gather::engines(&installed).into_iter().chain(cells.into_iter().flatten()).collect()
 }
 
 /// Devices on the network that a scenario names are connected to, as for a run.

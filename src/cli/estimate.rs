@@ -17,6 +17,7 @@ use crate::{
     device::soc,
     import,
     scenario::read_geometry,
+    words,
 };
 
 /// Folder in which models are looked up by name.
@@ -57,7 +58,7 @@ pub struct Args {
     /// What the device draws while decoding in W, for the least energy of a token
     #[arg(long, value_name = "W", value_parser = positive)]
     power: Option<f64>,
-    /// A decode rate in tokens/s to hold against the roof
+    /// A decode rate in tokens/s to hold against the roof: over it the exit code is 10, without a roof 11
     #[arg(long, value_name = "TOK_S", value_parser = positive)]
     claim: Option<f64>,
     /// How the figures are printed
@@ -101,7 +102,16 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         Format::Human => human(&asked, &precision, &figures),
     };
     super::print(&text)?;
-    Ok(Code::Done)
+    Ok(code(&figures))
+}
+
+/// A claim is held against the roof like a requirement against a run: over it 10, and 11 where there is no roof to hold it against.
+fn code(figures: &[Figure]) -> Code {
+    match figures.iter().find(|figure| figure.name == "claim_share").map(|figure| figure.value) {
+        Some(Some(share)) if share > 1.0 => Code::Regressed,
+        Some(None) => Code::Undecided,
+        _ => Code::Done,
+    }
 }
 
 /// Finds the model.
@@ -162,21 +172,11 @@ fn human(a: &Asked<'_>, precision: &Precision, figures: &[Figure]) -> String {
     for figure in figures {
         let mut line = format!("  {:<width$}  ", figure.words);
         let (value, words) = match (figure.value, &figure.absent) {
-            (Some(value), _) => (rounded(value), figure.how.as_str()),
+            (Some(value), _) => (words::figure(value), figure.how.as_str()),
             (None, why) => ("-".to_owned(), why.as_deref().unwrap_or_default()),
         };
         let _ = write!(line, "{value:>9}  {words}");
         lines.push(line.trim_end().to_owned());
     }
     lines.iter().map(|line| console::printable(line) + "\n").collect()
-}
-
-/// Four significant digits; from a thousand on in full, from a billion on as billions.
-fn rounded(value: f64) -> String {
-    match value {
-        v if v >= 1e15 => format!("{v:.3e}"),
-        v if v >= 1e9 => format!("{:.2}e9", v / 1e9),
-        v if v >= 1000.0 => format!("{v:.0}"),
-        v => format!("{v:.*}", (3 - v.max(1e-6).log10().floor() as i32).clamp(0, 9) as usize),
-    }
 }

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use super::{
     Format, adb,
     exit::{Code, Failed},
+    metric::{metrics, named},
 };
 use crate::{
     gate::nightly::{self, Gate, InputError, Settings, USUAL, output},
-    results::schema::{METRICS, Metric},
+    results::schema::Metric,
     safe::printable_lines,
     words::share_above_0,
 };
@@ -29,9 +30,9 @@ pub struct Args {
     /// Change that must not pass
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = share_above_0)]
     limit: f64,
-    /// Metrics that are gated
-    #[arg(long, value_name = "METRIC,...", value_delimiter = ',', default_values = USUAL, value_parser = metric)]
-    metric: Vec<&'static Metric>,
+    /// Metrics that are gated, by their columns in cells.csv or their words in [[require]]; `all` takes every one
+    #[arg(long, value_name = "METRIC,...", value_delimiter = ',', default_values = USUAL, value_parser = metrics)]
+    metric: Vec<&'static [Metric]>,
     /// Gate figures that are composed of graph times too
     #[arg(long)]
     composed: bool,
@@ -65,27 +66,26 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         baseline: args.baseline.clone(),
         history: args.history.clone(),
         limit: args.limit,
-        metrics: args.metric.clone(),
+        metrics: named(&args.metric),
         composed: args.composed,
     };
     let mut gate = nightly::gate(&args.run, &settings).map_err(|e| failed(&e))?;
     if args.confirm || args.confirm_against.is_some() {
-        // Whatever ends the second measurement, what is known before it is on disk.
-        files(args, &gate)?;
+        // Whatever ends the second measurement, what is known before it is on disk. What can't be written is said in the end.
+        let _ = files(args, &gate);
         confirm::confirm(args, &mut gate);
     }
-    files(args, &gate)?;
+    // A file that can't be written costs nobody the judgement.
     show(args, &gate)?;
+    files(args, &gate)?;
     Ok(code(&gate))
 }
 
+/// Writes each that it can; the error is of the first that it can't.
 fn files(args: &Args, gate: &Gate) -> anyhow::Result<()> {
-    for (path, text) in [(&args.junit, output::junit as fn(&Gate) -> String), (&args.markdown, output::markdown)] {
-        if let Some(path) = path {
-            write(path, &text(gate))?;
-        }
-    }
-    Ok(())
+    let all = [(&args.junit, output::junit as fn(&Gate) -> String), (&args.markdown, output::markdown)];
+    let wrote = all.into_iter().map(|(path, text)| path.as_ref().map_or(Ok(()), |path| write(path, &text(gate))));
+    wrote.fold(Ok(()), Result::and)
 }
 
 fn show(args: &Args, gate: &Gate) -> anyhow::Result<()> {
@@ -113,11 +113,4 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 
 fn failed(error: &InputError) -> anyhow::Error {
     Failed { code: Code::Usage, message: error.to_string() }.into()
-}
-
-fn metric(word: &str) -> Result<&'static Metric, String> {
-    METRICS.iter().find(|m| m.name == word).ok_or_else(|| {
-        let known: Vec<&str> = METRICS.iter().map(|m| m.name).collect();
-        format!("known: {}", known.join(", "))
-    })
 }

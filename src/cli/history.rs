@@ -5,19 +5,15 @@ mod machine;
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-use clap::builder::PossibleValuesParser;
-
 use super::{
     Format,
     exit::{Code, Failed},
+    metric::{metrics, named},
 };
 use crate::{
     gate::history::{self, Run, Scan, Series, StepNight, Trend, Wanted},
-    results::{
-        folder::id_of,
-        schema::{METRICS, Metric},
-    },
-    words::share_above_0,
+    results::{folder::id_of, schema::Metric},
+    words::{count, share_above_0},
 };
 
 /// Shows how each cell developed over many runs, where it stepped, and what changed that night
@@ -26,9 +22,9 @@ pub struct Args {
     /// Folder of run folders
     #[arg(default_value = "results")]
     folder: PathBuf,
-    /// Metrics, by their columns in cells.csv
-    #[arg(long, value_name = "METRIC,...", value_delimiter = ',', default_value = "decode_tok_s", value_parser = known(), hide_possible_values = true)]
-    metric: Vec<String>,
+    /// Metrics, by their columns in cells.csv or their words in [[require]]; `all` takes every one
+    #[arg(long, value_name = "METRIC,...", value_delimiter = ',', default_value = "decode_tok_s", value_parser = metrics)]
+    metric: Vec<&'static [Metric]>,
     /// Only cells whose id has this in it
     #[arg(long, value_name = "TEXT", default_value = "")]
     cell: String,
@@ -68,7 +64,7 @@ struct History {
 }
 
 pub fn main(args: &Args) -> anyhow::Result<Code> {
-    let metrics: Vec<&'static Metric> = METRICS.iter().filter(|metric| args.metric.iter().any(|name| name == metric.name)).collect();
+    let metrics = named(&args.metric);
     let mut scan = history::scan(&args.folder).map_err(|e| super::usage(e.to_string()))?;
     let found = scan.runs.len();
     let nights = args.nights.map(|n| n as usize);
@@ -84,23 +80,19 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     if history.parts.iter().all(|part| part.trends.is_empty()) {
         let words = match (found, history.scan.runs.len()) {
             (0, _) => format!("{} holds no finished run", args.folder.display()),
-            (_, 0) => format!("none of {found} runs is of that device and scenario, or can be read"),
-            (_, runs) => format!("no cell of {runs} runs has {:?} in its id", args.cell),
+            (_, 0) => format!("none of {} is of that device and scenario, or can be read", count(found, "run")),
+            (_, runs) => format!("no cell of {} has {:?} in its id", count(runs, "run"), args.cell),
         };
         return Err(Failed { code: Code::Nothing, message: words }.into());
     }
     Ok(Code::Done)
 }
 
-fn known() -> PossibleValuesParser {
-    PossibleValuesParser::new(METRICS.iter().map(|metric| metric.name))
-}
-
 fn part(metric: &'static Metric, lines: Vec<Series>, runs: &[Run], asked: f64) -> Part {
     let last = |scenario: &str, device: &str| runs.iter().rposition(|run| run.scenario == scenario && run.device == device);
     let judged = |series: Series| {
         let last = last(&series.key.scenario, &series.key.device);
-        history::trend(series, metric, last, asked)
+        history::trend(series, metric, runs, last, asked)
     };
     let trends: Vec<Trend> = lines.into_iter().map(judged).collect();
     let steps = history::step_nights(&trends, runs, metric);

@@ -12,12 +12,14 @@ mod exit;
 mod gate;
 mod history;
 mod import;
+mod metric;
 mod parse;
 mod plan;
 mod report;
 mod run;
 mod runtimes;
 mod schema;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -53,6 +55,8 @@ enum Verb {
     Runtimes(runtimes::Args),
     /// Makes the page of one or more runs
     Report(report::Args),
+    /// Writes a run as a timeline for ui.perfetto.dev and chrome://tracing
+    Trace(trace::Args),
     /// Judges a run: against a baseline, the nights before it, and what its scenario requires
     Gate(gate::Args),
     /// Shows how each cell developed over many runs, where it stepped, and what changed that night
@@ -79,7 +83,16 @@ enum Format {
 /// Parses the command line, carries the verb out and says how it went.
 pub fn main() -> ExitCode {
     // A broken pipe (`bench plan x | head`) ends the program quietly instead of as a panic.
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        // Help and version.
+        Err(error) if !error.use_stderr() => error.exit(),
+        Err(error) => {
+            // It quotes the command line, and with it names of files. Its text is without colour, whose codes are what a name must not have.
+            note(crate::safe::printable_lines(&error.render().to_string()).trim_end());
+            return Code::Usage.into();
+        }
+    };
     let result = match args.verb {
         Verb::Run(args) => run::main(&args),
         Verb::Plan(args) => plan::main(&args),
@@ -90,6 +103,7 @@ pub fn main() -> ExitCode {
         Verb::Import(args) => import::main(&args),
         Verb::Runtimes(args) => runtimes::main(args),
         Verb::Report(args) => report::main(&args),
+        Verb::Trace(args) => trace::main(&args),
         Verb::Gate(args) => gate::main(&args),
         Verb::History(args) => history::main(&args),
         Verb::Compare(args) => compare::main(&args),

@@ -1,8 +1,12 @@
 //! `bench parse BACKEND FILE...`: reads output that a user already has.
 
-use std::{fs::File, io::Read, path::PathBuf};
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+};
 
-use bench_backend_api::{Reading, SourceFile, text};
+use bench_backend_api::{Reader, Reading, SourceFile, Unreadable, text};
 use serde_json::{Value, json};
 
 use super::{
@@ -14,7 +18,7 @@ use crate::registry;
 /// Reads the output of a framework's own tool
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The framework: genie, qnn, ort-qnn, ort-genai, mnn, llama-cpp
+    /// The framework: genie, qnn, ort-qnn, ort-genai, mnn, llama-cpp, snpe, executorch
     backend: String,
     /// Files of ONE run: a profile, standard output, standard error
     #[arg(required = true)]
@@ -24,8 +28,12 @@ pub struct Args {
     format: Format,
 }
 
-/// A larger file is no tool's summary.
+/// A larger file is no tool's summary, but it may be a profile.
 const LIMIT: u64 = 256 << 20;
+/// From here on a profile is read in pieces.
+const LARGE: u64 = 32 << 20;
+/// How much of its beginning tells what it is.
+const HEAD: usize = 64 << 10;
 
 pub fn main(args: &Args) -> anyhow::Result<Code> {
     let ids = registry::reader_ids();
@@ -33,12 +41,25 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         .iter()
         .find(|r| r.id() == args.backend)
         .ok_or_else(|| super::usage(format!("no backend `{}`: {}", args.backend, ids.join(", "))))?;
-    let files = args.files.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
-    let mut reading = reader.read(&files).map_err(|e| super::usage(format!("{e} (read as {})", args.backend)))?;
-    doubts(&files, &mut reading);
-    let source = match files.as_slice() {
-        [one] => Value::String(one.name.clone()),
-        several => several.iter().map(|f| f.name.clone()).collect(),
+    let unread = |e| super::usage(format!("{e} (read as {})", args.backend));
+    let streamed = match args.files.as_slice() {
+        [one] => stream(*reader, one)?.transpose().map_err(unread)?,
+        _ => None,
+    };
+    let mut reading = match streamed {
+        Some(reading) => reading,
+        None => {
+            let files = args.files.iter().map(|path| read(path)).collect::<anyhow::Result<Vec<_>>>()?;
+            let mut reading = reader.read(&files).map_err(unread)?;
+            cut(&files, &mut reading);
+            reading
+        }
+    };
+    doubts(&mut reading);
+    let name = |path: &PathBuf| Value::String(path.display().to_string());
+    let source = match args.files.as_slice() {
+        [one] => name(one),
+        several => several.iter().map(name).collect(),
     };
     let code = if reading.failure.is_some() { Code::Failed } else { Code::Done };
     let text = match args.format {
@@ -55,8 +76,21 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     Ok(code)
 }
 
-/// What holds for the output of every tool: signs that it is not whole.
-fn doubts(files: &[SourceFile], reading: &mut Reading) {
+/// A large profile, if the reader takes it in pieces.
+fn stream(reader: &dyn Reader, path: &Path) -> anyhow::Result<Option<Result<Reading, Unreadable>>> {
+    let name = path.display().to_string();
+    let unreadable = |e: std::io::Error| Failed { code: Code::Usage, message: format!("{name}: {e}") };
+    let file = File::open(path).map_err(unreadable)?;
+    if file.metadata().map_err(unreadable)?.len() < LARGE {
+        return Ok(None);
+    }
+    let mut from = BufReader::with_capacity(HEAD, file);
+    let head = text::clean(&text::decode(from.fill_buf().map_err(unreadable)?));
+    Ok(reader.stream(&name, &head, &mut from))
+}
+
+/// A number at the end of a file.
+fn cut(files: &[SourceFile], reading: &mut Reading) {
     for file in files {
         let text = text::decode(&file.bytes);
         let cut = text::cut_number(&text);
@@ -67,6 +101,10 @@ fn doubts(files: &[SourceFile], reading: &mut Reading) {
                 .push(format!("{} line {line}: the file ends in `{cut}`, which may be half a number: it is left out", file.name));
         }
     }
+}
+
+/// What holds for the output of every tool: a sign that it is not whole.
+fn doubts(reading: &mut Reading) {
     let empty = reading.measurements.iter().all(|m| m.metrics.is_empty());
     if empty && reading.failure.is_none() && reading.warnings.is_empty() {
         reading.warnings.push("no figure of a whole run in this output: it may have been cut".to_owned());
@@ -74,14 +112,18 @@ fn doubts(files: &[SourceFile], reading: &mut Reading) {
 }
 
 /// Reads a file, or what a pipe (`<(adb shell ...)`) gives, up to the limit.
-fn read(path: &PathBuf) -> anyhow::Result<SourceFile> {
+fn read(path: &Path) -> anyhow::Result<SourceFile> {
     let name = path.display().to_string();
     let unreadable = |e: String| Failed { code: Code::Usage, message: format!("{name}: {e}") };
     let mut bytes = Vec::new();
     let opened = File::open(path).and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes));
     opened.map_err(|e| unreadable(e.to_string()))?;
     if bytes.len() as u64 > LIMIT {
-        return Err(unreadable(format!("more than {} MB: no tool prints that much", LIMIT >> 20)).into());
+        return Err(unreadable(format!(
+            "more than {} MB, and no profile that is read in pieces (one file alone: QNN's CSV, ONNX Runtime's trace)",
+            LIMIT >> 20
+        ))
+        .into());
     }
     Ok(SourceFile { name, bytes })
 }

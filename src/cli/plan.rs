@@ -15,11 +15,13 @@ use self::{
 use super::{
     Format,
     exit::{Code, Failed},
+    run::Wanted,
 };
 use crate::{
     device, registry,
     runtimes::Cache,
-    scenario::{AbError, Assumptions, Estimate, Filter, Plan, PlannedCell, Problems, Scenario, Side, estimate, pair},
+    safe::{printable, printable_lines},
+    scenario::{AbError, Assumptions, DeviceChoice, Estimate, Filter, Plan, PlannedCell, Problems, Scenario, Side, estimate, pair},
     words::count,
 };
 
@@ -27,8 +29,12 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Scenario file
-    scenario: PathBuf,
-    /// Only these cells, for instance backend=genie,quant=w4a16
+    #[arg(required_unless_present = "ab")]
+    scenario: Option<PathBuf>,
+    /// Two scenarios, or the folders of two earlier runs, as `bench run --ab` takes them
+    #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with = "scenario")]
+    ab: Option<Vec<PathBuf>>,
+    /// Only these cells, for instance backend=genie,quant=w4a16; of an A/B run those of either side
     #[arg(long, value_name = "KEY=VALUE,...")]
     only: Option<String>,
     /// How the plan is printed
@@ -36,9 +42,8 @@ pub struct Args {
     format: Format,
 }
 
-/// Facts of the device that a scenario names, as far as they are known before it is asked and matter to a plan.
-pub fn facts(scenario: &Scenario) -> DeviceFacts {
-    let choice = &scenario.device;
+/// Facts of the device that is meant, as far as they are known before it is asked and matter to a plan.
+pub fn facts(choice: &DeviceChoice) -> DeviceFacts {
     if choice.local {
         device::local_facts(choice.soc_model, choice.htp_arch)
     } else {
@@ -56,20 +61,35 @@ pub fn scenario(path: &std::path::Path) -> anyhow::Result<Scenario> {
 }
 
 /// The plan of a scenario on a device.
-pub fn of(scenario: &Scenario, facts: &DeviceFacts, only: Option<&str>) -> anyhow::Result<Plan> {
+pub fn of(scenario: &Scenario, facts: &DeviceFacts) -> Plan {
     let own = registry::commands(&scenario.commands);
-    self::only(scenario.plan(&registry::with(&own), facts), only)
+    scenario.plan(&registry::with(&own), facts)
 }
 
-/// The cells of a plan that are wanted.
-pub fn only(mut plan: Plan, only: Option<&str>) -> anyhow::Result<Plan> {
-    if let Some(text) = only {
-        let filter = Filter::parse(text).map_err(|e| super::usage(format!("--only: {e}")))?;
-        if plan.retain(&filter) == 0 {
-            return Err(Failed { code: Code::Nothing, message: format!("--only {text} selects none of the scenario's cells") }.into());
+/// Leaves the cells of a plan that are wanted. Two plans are brought into pairs, unless they are the sides of a run that goes on; it says which
+/// cells have no partner. Where only one side has what is asked for (ids differ where the sides do), it takes its partners along.
+pub fn narrow(plans: &mut [Plan], only: Option<&str>) -> anyhow::Result<()> {
+    let filter = only.map(Filter::parse).transpose().map_err(|e| super::usage(format!("--only: {e}")))?.unwrap_or_default();
+    let everywhere = plans.iter().all(|plan| plan.cells.iter().any(|cell| filter.selects(cell)));
+    if everywhere || plans.len() == 1 {
+        for plan in plans.iter_mut() {
+            plan.retain(&filter);
         }
     }
-    Ok(plan)
+    if let [a, b] = plans {
+        if a.ab.is_none() {
+            paired(a, b)?;
+        }
+        let wanted: Vec<bool> = a.cells.iter().zip(&b.cells).map(|(a, b)| filter.selects(a) || filter.selects(b)).collect();
+        for plan in [a, b] {
+            let mut wanted = wanted.iter();
+            plan.cells.retain(|_| wanted.next() == Some(&true));
+        }
+    }
+    match only.filter(|_| plans.iter().any(|plan| plan.cells.is_empty())) {
+        Some(text) => Err(Failed { code: Code::Nothing, message: format!("--only {text} selects none of the scenario's cells") }.into()),
+        None => Ok(()),
+    }
 }
 
 /// A scenario, and the second side that its [ab] describes.
@@ -79,13 +99,13 @@ pub fn sides(mut scenario: Scenario) -> Vec<Scenario> {
 }
 
 /// Brings the cells of two plans into pairs; says which have no partner.
-pub fn paired(a: &mut Plan, b: &mut Plan) -> anyhow::Result<()> {
+fn paired(a: &mut Plan, b: &mut Plan) -> anyhow::Result<()> {
     let alone = pair(a, b).map_err(|e| {
         let code = if matches!(e, AbError::NoPair(_)) { Code::Nothing } else { Code::Scenario };
         Failed { code, message: e.to_string() }
     })?;
     for words in alone {
-        super::note(&format!("left out, without a partner: {words}"));
+        super::note(&printable(&format!("left out, without a partner: {words}")));
     }
     Ok(())
 }
@@ -98,12 +118,9 @@ pub fn invalid(problems: &Problems) -> anyhow::Error {
 }
 
 pub fn main(args: &Args) -> anyhow::Result<Code> {
-    let scenarios = sides(scenario(&args.scenario)?);
-    let plans = scenarios.iter().map(|scenario| of(scenario, &facts(scenario), args.only.as_deref()));
-    let mut plans = plans.collect::<anyhow::Result<Vec<_>>>()?;
-    if let [a, b] = &mut plans[..] {
-        paired(a, b)?;
-    }
+    let wanted = Wanted::named(args.scenario.as_deref(), args.ab.as_deref())?;
+    let facts = facts(wanted.device()?);
+    let plans = wanted.planned(&facts, args.only.as_deref())?;
     let own: Vec<_> = plans.iter().map(|plan| registry::commands(&plan.commands)).collect();
     let times = plans.iter().zip(&own).map(|(plan, own)| estimate(plan, &registry::with(own), &Assumptions::default()));
     let Some(time) = times.reduce(Estimate::and) else { return Ok(Code::Done) };
@@ -112,8 +129,8 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     // Without a home folder nothing is installed that could be looked for.
     let cache = Cache::locate();
     let mut missing: Vec<Lack> = Vec::new();
-    for ((plan, own), scenario) in plans.iter().zip(&own).zip(&scenarios) {
-        let found = cache.as_ref().map_or_else(Vec::new, |cache| lacks(plan, &registry::with(own), &facts(scenario), cache));
+    for (plan, own) in plans.iter().zip(&own) {
+        let found = cache.as_ref().map_or_else(Vec::new, |cache| lacks(plan, &registry::with(own), &facts, cache));
         missing.extend(found.into_iter().filter(|lack| !missing.iter().any(|known| known.backend == lack.backend)).collect::<Vec<_>>());
     }
     let staged = (!plan.device.local).then(|| flash(&plans));
@@ -147,14 +164,20 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         ));
     }
     lines.push(format!(
-        "{} to run, {} skipped; {}; expected {} (an estimate before anything is measured), worst {}\n",
+        "{} to run, {} skipped; {}; expected {} (an estimate before anything is measured), worst {}",
         count(cells().filter(|(_, cell)| cell.skipped.is_none()).count(), "cell"),
         cells().filter(|(_, cell)| cell.skipped.is_some()).count(),
         count(time.launches, "launch"),
         seconds(time.expected),
         seconds(time.worst),
     ));
-    super::print(&lines.join("\n"))?;
+    if let Some(budget) = plan.measure.budget_ms.map(Duration::from_millis).filter(|budget| time.worst > *budget) {
+        lines.push(format!(
+            "worst is over the budget of {}, which ends the measurement only after the block in which it is spent: every launch of that block may hang",
+            seconds(budget)
+        ));
+    }
+    super::print(&(printable_lines(&lines.join("\n")) + "\n"))?;
     Ok(Code::Done)
 }
 

@@ -37,7 +37,7 @@ mod job;
 mod wanted;
 
 use job::Job;
-use wanted::Wanted;
+pub use wanted::Wanted;
 
 /// Measures the cells of a scenario
 #[derive(Debug, clap::Args)]
@@ -49,7 +49,7 @@ pub struct Args {
     /// Two scenarios, or the folders of two earlier runs, whose cells are measured pair by pair on one device, to be compared
     #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["scenario", "resume"])]
     ab: Option<Vec<PathBuf>>,
-    /// Only these cells, for instance backend=genie,quant=w4a16
+    /// Only these cells, for instance backend=genie,quant=w4a16; of an A/B run those of either side
     #[arg(long, value_name = "KEY=VALUE,...", conflicts_with = "resume")]
     only: Option<String>,
     /// Folder for run folders; the run becomes OUT/<run>

@@ -194,7 +194,7 @@ pub fn compare(a: &Run, b: &Run, settings: &Settings) -> Result<Comparison, Comp
     let found = pairs::pair(a, b, partners);
     notes.extend(found.note.clone());
     let mut sessions = settings.sessions.clone();
-    let busy = [("A", a), ("B", b)].into_iter().filter_map(|(name, run)| Some(format!("{} in {name}", session::busy(run)?)));
+    let busy = [("A", a), ("B", b)].into_iter().filter_map(|(name, run)| Some(format!("{} in {name}", run.busy()?)));
     let busy: Vec<String> = busy.collect();
     // Pairs need no assumption, which is what a busy computer forbids; but it need not treat both launches of a pair alike.
     sessions.busy = partners.is_none() && !busy.is_empty();
@@ -288,8 +288,8 @@ fn bar(relevant: &[&Difference], metric: &Metric, a: (&Cell, &[f64]), b: (&Cell,
             let reason = reasons.filter(|(of, _)| *of == metric.name).map(|(_, why)| format!(": {why}")).next();
             return Some(format!("absent in {name}{}", reason.unwrap_or_default()));
         }
-        if values.iter().any(|value| *value <= 0.0) {
-            return Some(format!("{name} has values that are not above 0, which have no ratio"));
+        if cell.unmeasured.contains_key(metric.name) || values.iter().any(|value| *value <= 0.0) {
+            return Some(format!("{name} has values that are not above 0 or no numbers, which have no ratio"));
         }
     }
     None

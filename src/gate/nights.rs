@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use super::verdict::{Effect, Verdict};
 use crate::{
-    stats::{log_centre, mean, student},
-    words::percent,
+    stats::{centre, mad, mean, student},
+    words::{count, percent},
 };
 pub use baseline::{ASSUMED, BASELINE};
 use baseline::{Baseline, Reference, reference};
@@ -44,14 +44,13 @@ pub struct Night {
 }
 
 impl Night {
-    /// From one value a launch. `None` when there are none, or not all are above zero.
+    /// From one value a launch, as [`Night::of_row`] of the row that they make. `None` when there are none, or not all are above zero.
     pub fn of(values: &[f64], higher_is_better: bool) -> Option<Self> {
-        let centre = log_centre(values)?;
-        Some(Self { at: if higher_is_better { -centre.at } else { centre.at }, error: centre.error })
+        Self::of_row(centre(values)?, mad(values), values.len(), higher_is_better)
     }
 
-    /// From a row of `cells.csv`: the columns `_centre`, `_mad` and `_n`. The error is that of normal noise of the same MAD, so it is
-    /// coarser than that of [`Night::of`]; it matters only for nights that are far noisier than usual, and for a short history.
+    /// From a row of `cells.csv`: the columns `_centre`, `_mad` and `_n`. The error is that of normal noise of the same MAD; it matters only for
+    /// nights that are far noisier than usual, and for a short history.
     pub fn of_row(centre: f64, mad: Option<f64>, n: usize, higher_is_better: bool) -> Option<Self> {
         let at = (centre.is_finite() && centre > 0.0).then(|| centre.ln())?;
         let error = mad.filter(|_| n > 1).map(|mad| 1.4826 * mad / centre / (0.955 * n as f64).sqrt());
@@ -143,6 +142,11 @@ pub fn judge(history: &[Night], tonight: Night, asked: f64, few: f64) -> Judgeme
         found.reasons.push(match found.nights_needed {
             Some(1) => format!("tonight neither shows nor excludes {of}: another night would"),
             Some(nights) => format!("one night does not tell {of}: {nights} in a row would"),
+            None if usual.nights < FEWEST => format!(
+                "if nights spread by the {} that are assumed here, no number of them tells {of} from the {} before: {FEWEST} nights tell their own spread",
+                percent(few),
+                count(usual.nights, "night")
+            ),
             None => format!(
                 "nights spread by {} here, so that no number of them tells {of} from the {} before: more repetitions, or a steadier device",
                 percent(usual.spread),
@@ -151,7 +155,7 @@ pub fn judge(history: &[Night], tonight: Night, asked: f64, few: f64) -> Judgeme
         });
     }
     if usual.nights < FEWEST {
-        let nights = if usual.nights == 1 { "one night".to_owned() } else { format!("{} nights", usual.nights) };
+        let nights = count(usual.nights, "night");
         found.reasons.push(format!("only {nights} to compare with: that nights spread by {} is assumed", percent(few)));
     }
     found

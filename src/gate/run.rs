@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
 
+use super::busy::busy;
 use crate::{
     results::{
         folder::id_of,
@@ -27,10 +28,10 @@ pub enum RunError {
     /// The folder has no `cells.csv`.
     #[error("{0} is not a finished run folder, it has no cells.csv: finish it with `bench run --resume`, or name another")]
     NotARun(PathBuf),
-    /// Its tables are of a newer bench.
+    /// One of its files is of a newer bench.
     #[error("{path}: format {found} is newer than this bench knows ({FORMAT_VERSION}): update bench")]
     Newer {
-        /// The folder.
+        /// The file.
         path: PathBuf,
         /// Its version.
         found: i64,
@@ -75,13 +76,31 @@ pub struct Cell {
     pub fields: BTreeMap<&'static str, String>,
     /// By metric of [`METRICS`], in the order of the launches. A metric without values is not in it.
     pub metrics: BTreeMap<&'static str, Vec<Launch>>,
+    /// By metric, how many of its values in the tables are no measurement: no finite numbers, or of a query not above 0.
+    pub unmeasured: BTreeMap<&'static str, usize>,
     /// By column of [`STATE`], what the launches that count say; empty values are not in it.
     pub state: BTreeMap<&'static str, Vec<String>>,
 }
 
+/// What is said of a run whose manifest has no `finished_utc`.
+pub const UNFINISHED: &str = "is not finished: it is running now, or `bench run --resume` goes on with it";
+
 /// Columns of `launches.csv` that tell in what state a launch was made.
-pub const STATE: [&str; 7] =
-    ["start_skin_c", "start_npu_c", "start_cpu_c", "start_battery_c", "start_battery_pct", "start_charging", "start_screen"];
+pub const STATE: [&str; 13] = [
+    "start_skin_c",
+    "start_npu_c",
+    "start_cpu_c",
+    "start_battery_c",
+    "start_battery_pct",
+    "start_charging",
+    "start_screen",
+    "cpuset",
+    "cgroup",
+    "nice",
+    "oom_score_adj",
+    "affinity",
+    "selinux_domain",
+];
 
 /// What one launch gives for a metric: the median of its warm queries, or its own figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -90,6 +109,13 @@ pub struct Launch {
     pub launch: i64,
     /// Value in the metric's unit.
     pub value: f64,
+}
+
+impl Run {
+    /// Whether it shared its computer, in words ([`busy`]).
+    pub fn busy(&self) -> Option<String> {
+        busy(&self.manifest["device"], &self.manifest["host"])
+    }
 }
 
 impl Cell {
@@ -114,7 +140,15 @@ pub fn load(folder: &Path) -> Result<Run, RunError> {
     let mut run = Run { folder: folder.to_owned(), id: id_of(folder), ..Run::default() };
     let text = fs::read_to_string(folder.join("manifest.json")).map_err(|e| e.to_string());
     match text.and_then(|text| serde_json::from_str::<Value>(&text).map_err(|e| e.to_string())) {
-        Ok(manifest) => run.manifest = manifest,
+        Ok(manifest) => {
+            if let Some(found) = manifest["format_version"].as_i64().filter(|found| *found > i64::from(FORMAT_VERSION)) {
+                return Err(RunError::Newer { path: folder.join("manifest.json"), found });
+            }
+            if manifest["finished_utc"].as_str().is_none() {
+                run.problems.push(UNFINISHED.to_owned());
+            }
+            run.manifest = manifest;
+        }
         Err(e) => run.problems.push(format!("manifest.json can't be read, so device, runtimes and environment are unknown: {e}")),
     }
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -124,8 +158,8 @@ pub fn load(folder: &Path) -> Result<Run, RunError> {
     let counts: Vec<(&str, String)> = METRICS.iter().map(|metric| (metric.name, format!("{}_n", metric.name))).collect();
     let wanted: Vec<&str> = facts.iter().copied().chain(counts.iter().map(|(_, column)| column.as_str())).collect();
     let mut cells = read(folder, &CELLS, &wanted, None)?.ok_or_else(|| RunError::NotARun(folder.to_owned()))?;
-    if let Some(found) = cells.int("format_version").into_iter().flatten().find(|found| *found > i64::from(FORMAT_VERSION)) {
-        return Err(RunError::Newer { path: folder.to_owned(), found });
+    if let Some(found) = cells.newer() {
+        return Err(RunError::Newer { path: folder.join(CELLS.file), found });
     }
     let columns: Vec<_> = facts.into_iter().map(|name| (name, cells.text(name))).collect();
     for (row, key) in keys(&cells).into_iter().enumerate() {
@@ -216,7 +250,23 @@ fn of_launches(folder: &Path, run: &mut Run) -> Result<(), RunError> {
         }
     }
     run.problems.extend(table.complaint());
+    inherited(run);
     Ok(())
+}
+
+/// What programs inherit, of runs whose `launches.csv` does not tell it yet: as the device said of its shell.
+fn inherited(run: &mut Run) {
+    let said = run.manifest.pointer("/device_says/facts/launch").cloned().unwrap_or_default();
+    for name in ["cpuset", "nice", "affinity"] {
+        let value = match &said[name] {
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            _ => continue,
+        };
+        for cell in run.cells.values_mut() {
+            cell.state.entry(name).or_insert_with(|| vec![value.clone()]);
+        }
+    }
 }
 
 /// Metrics of queries: the median of a launch's warm ones.
@@ -229,6 +279,11 @@ fn of_queries(folder: &Path, run: &mut Run) -> Result<(), RunError> {
         let mut queries: BTreeMap<(&Key, i64), Vec<f64>> = BTreeMap::new();
         for (row, value) in table.float(name).into_iter().enumerate() {
             let (Some(value), Some(launch)) = (value, launch[row]) else { continue };
+            if value <= 0.0
+                && let Some(cell) = run.cells.get_mut(&keys[row])
+            {
+                *cell.unmeasured.entry(name).or_default() += 1;
+            }
             queries.entry((&keys[row], launch)).or_default().push(value);
         }
         for ((key, launch), values) in queries {
@@ -241,15 +296,24 @@ fn of_queries(folder: &Path, run: &mut Run) -> Result<(), RunError> {
 }
 
 fn table(folder: &Path, run: &mut Run, table: &'static Table, metrics: &[&str], filter: Expr) -> Result<Option<Loaded>, RunError> {
-    let wanted: Vec<&str> = ["device", "cell", "launch", "segment"].into_iter().chain(metrics.iter().copied()).collect();
-    let found = read(folder, table, &wanted, Some(filter))?;
-    if found.is_none() {
+    let wanted: Vec<&str> = ["format_version", "device", "cell", "launch", "segment"].into_iter().chain(metrics.iter().copied()).collect();
+    let Some(mut found) = read(folder, table, &wanted, Some(filter))? else {
         run.problems.push(format!("{} is missing: its metrics can't be compared", table.file));
+        return Ok(None);
+    };
+    if let Some(version) = found.newer() {
+        return Err(RunError::Newer { path: folder.join(table.file), found: version });
     }
-    if let Some(found) = &found {
-        unknown(run, table.file, found);
+    unknown(run, table.file, &found);
+    let keys = keys(&found);
+    for name in METRICS.iter().map(|metric| metric.name).filter(|name| metrics.contains(name)) {
+        for row in found.not_numbers(name) {
+            if let Some(cell) = run.cells.get_mut(&keys[row]) {
+                *cell.unmeasured.entry(name).or_default() += 1;
+            }
+        }
     }
-    Ok(found)
+    Ok(Some(found))
 }
 
 fn keys(table: &Loaded) -> Vec<Key> {

@@ -37,3 +37,57 @@ pub fn uptime_s(record: &Record) -> Option<f64> {
     let done = first_step(record)?;
     Some((done.start_ns as f64 + done.boottime_minus_monotonic_ns[0] as f64) / 1e9)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use serde_json::json;
+
+    use super::*;
+
+    /// What the agent leaves of a launch that began 100 s after the boot, of which the device slept 20.
+    fn done(boot: Option<&str>) -> serde_json::Value {
+        let ended = json!({"reason": "exited", "code": 0, "signal": null, "message": null});
+        json!({"v": 1, "agent_version": "0.1.0", "start_ns": 80_000_000_000_u64, "end_ns": 81_000_000_000_u64, "utc_start": "", "boot_id": boot,
+            "boottime_minus_monotonic_ns": [20_000_000_000_i64, 20_000_000_000_i64], "ended": ended, "rusage": {"user_s": 0, "sys_s": 0,
+                "max_rss_kb": 0, "minor_faults": 0, "major_faults": 0, "voluntary_switches": 0, "involuntary_switches": 0},
+            "peak_rss_kb": null, "vm_hwm_kb": null, "pss": [], "mapped": [], "device_nodes": [], "stdout_bytes": 0, "stderr_bytes": 0,
+            "truncated": false, "samples": 0, "overruns": 0, "agent_cpu_s": 0.0, "sources": [],
+            "launch_context": {"uid": null, "nice": null, "affinity": null, "cgroup": null, "oom_score_adj": null}})
+    }
+
+    /// A launch of a cell; without evidence the agent never was started.
+    fn launch(cell: &str, evidence: Option<Option<&str>>) -> (PathBuf, Record) {
+        let step = json!({"name": "query", "argv": [], "done": evidence.map(done)});
+        let parsed = json!({"load_ns": null, "unit_reported": null, "queries": [], "layers": [], "notes": {}, "warnings": []});
+        let record = json!({"format_version": 1, "cell": cell, "pass": "measure", "launch": 0, "block": 0, "segment": 0, "status": "ok",
+            "failure": null, "checks": null, "steps": [step], "parsed": parsed});
+        (PathBuf::new(), serde_json::from_value(record).unwrap())
+    }
+
+    /// Rule R8: a cold DSP is that of the first launch on the NPU after each boot, by the device's own boot ids; other cells leave it cold.
+    #[test]
+    fn the_first_launch_on_the_npu_after_a_boot_finds_a_cold_dsp() {
+        let run = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/results/example-pc"));
+        let plan = Plan::from_toml(&std::fs::read_to_string(run.join("plan.toml")).unwrap()).unwrap();
+        let mut manifest = Manifest::read(run).unwrap();
+        let of_unit = |unit: Unit| plan.cells.iter().find(|c| c.cell.unit == unit).unwrap().id.clone();
+        let (npu, cpu) = (of_unit(Unit::Npu), of_unit(Unit::Cpu));
+        let (a, b) = (Some(Some("boot-a")), Some(Some("boot-b")));
+        // The CPU's launch, a launch that never began, one without a boot id; then the device is started anew.
+        let launches = [(&cpu, a), (&npu, None), (&npu, Some(None)), (&npu, a), (&cpu, a), (&npu, a), (&npu, b), (&npu, b), (&npu, a)];
+        let recorded = Recorded { launches: launches.into_iter().map(|(cell, boot)| launch(cell, boot)).collect(), ..Recorded::default() };
+        let (first, later) = (Some("first"), Some("later"));
+        for (class, expected) in [
+            (DeviceClass::Phone, [None, None, None, first, None, later, first, later, later]),
+            (DeviceClass::Board, [None, None, None, first, None, later, first, later, later]),
+            (DeviceClass::Emulator, [None; 9]),
+        ] {
+            manifest.cells.values_mut().for_each(|cell| cell.device_class = class);
+            assert_eq!(sessions(&recorded, &plan, &manifest), expected, "{class}");
+        }
+        assert_eq!(uptime_s(&recorded.launches[3].1), Some(100.0));
+        assert_eq!(uptime_s(&recorded.launches[1].1), None);
+    }
+}

@@ -1,12 +1,15 @@
 //! The run folder: journal, launches, manifest, and the tables derived from them.
 
-mod boot;
+pub mod boot;
 pub mod folder;
 pub mod journal;
 pub mod launches;
+mod layers;
 pub mod manifest;
 pub mod npu;
+mod phases;
 pub mod pinned;
+mod placement;
 pub mod portable;
 pub mod power;
 mod prefix;
@@ -18,4 +21,5 @@ pub mod soak;
 mod spec;
 pub mod start;
 mod summary;
+mod support;
 pub mod tables;

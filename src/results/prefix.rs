@@ -52,7 +52,7 @@ pub fn check(recorded: &mut Recorded, plan: &Plan) -> BTreeMap<String, Check> {
 /// Number and TTFT of each warm query. A mean of several is none.
 fn warm(record: &Record, warmup: u32) -> Vec<(u32, f64)> {
     let timed = record.parsed.queries.iter().filter(|q| q.query >= warmup && q.aggregate_n.is_none_or(|n| n == 1));
-    timed.filter_map(|q| Some((q.query, query_metrics(q).ttft_ms?))).collect()
+    timed.filter_map(|q| Some((q.query, query_metrics(&record.parsed, q).ttft_ms?))).collect()
 }
 
 fn words(early: Early) -> String {

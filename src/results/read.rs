@@ -12,7 +12,7 @@ use std::{
 use polars::prelude::{DataFrame, Expr, IntoLazy, LazyCsvReader, LazyFileListReader, PlRefPath, col};
 use thiserror::Error;
 
-use super::schema::{METRIC_ENDS, METRICS, TABLES, Table};
+use super::schema::{FORMAT_VERSION, METRIC_ENDS, METRICS, TABLES, Table};
 pub use crate::safe::visible;
 
 /// A table that can't be read as CSV.
@@ -71,7 +71,8 @@ fn is_known(table: &Table, name: &str) -> bool {
     TABLES.iter().chain([table]).flat_map(|table| table.columns).any(|column| column.name == name) || metric()
 }
 
-fn cut(path: &Path) -> io::Result<bool> {
+/// Whether a file ends within a line.
+pub fn cut(path: &Path) -> io::Result<bool> {
     let mut file = File::open(path)?;
     if file.seek(SeekFrom::End(0))? == 0 {
         return Ok(false);
@@ -80,6 +81,10 @@ fn cut(path: &Path) -> io::Result<bool> {
     let mut last = [0];
     file.read_exact(&mut last)?;
     Ok(last != *b"\n")
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|value: &f64| value.is_finite())
 }
 
 impl Loaded {
@@ -103,11 +108,22 @@ impl Loaded {
             .into_iter()
             .map(|text| {
                 let text = text?;
-                let number = text.trim().parse().ok().filter(|value: &f64| value.is_finite());
+                let number = number(&text);
                 self.unreadable += usize::from(number.is_none());
                 number
             })
             .collect()
+    }
+
+    /// Rows in which something stands that is no finite number.
+    pub fn not_numbers(&self, name: &str) -> Vec<usize> {
+        let odd = |(row, text): (usize, Option<String>)| text.filter(|text| number(text).is_none()).map(|_| row);
+        self.text(name).into_iter().enumerate().filter_map(odd).collect()
+    }
+
+    /// The first version of the format in the rows that is newer than this bench knows; `format_version` has to be wanted.
+    pub fn newer(&mut self) -> Option<i64> {
+        self.int("format_version").into_iter().flatten().find(|found| *found > i64::from(FORMAT_VERSION))
     }
 
     /// A column as whole numbers.

@@ -40,7 +40,7 @@ pub fn check(recorded: &mut Recorded, plan: &Plan, manifest: &Manifest) -> BTree
         let launches: Vec<&Record> = recorded.launches.iter().map(|(_, r)| r).filter(|r| counted(r)).collect();
         let rates = launches.iter().filter_map(|r| launch_figures(&r.parsed, planned.cell.workload, plan.measure.warmup).decode_tok_s);
         let Some(rate) = stats::median(&rates.collect::<Vec<_>>()) else { continue };
-        let speculative = launches.iter().any(|r| r.parsed.notes.get("speculative").is_some_and(|v| !matches!(v.as_str(), "false" | "0")));
+        let speculative = launches.iter().any(|r| r.parsed.speculative().is_some());
         let (roofed, over) = judge(planned, manifest, rate, speculative);
         if over {
             for (_, record) in recorded.launches.iter_mut().filter(|(_, r)| counted(r)) {

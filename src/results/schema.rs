@@ -1,11 +1,15 @@
 //! The columns of every table, as data: the writers, the spec in `results/README.md` and its test all come from here.
 
 mod launches;
+mod layers;
 mod metrics;
+mod phases;
 mod soak;
 
 pub use launches::LAUNCHES;
+pub use layers::{FALLBACKS, LAYERS, PLACEMENT, SUPPORT};
 pub use metrics::{METRIC_ENDS, METRICS, Metric};
+pub use phases::PHASES;
 pub use soak::{SOAK, SOAK_EVENTS, TELEMETRY_WINDOWS};
 
 /// Version of the run folder's formats, in every file from the first day.
@@ -100,6 +104,7 @@ pub const SAMPLES: Table = Table {
         c("reported_ttft_ms", Float, true, "the runtime's own figure"),
         c("reported_prefill_tok_s", Float, true, "computed from the runtime's own count and duration"),
         c("reported_decode_tok_s", Float, true, "computed from the runtime's own count and duration: (n-1)/time for Genie"),
+        c("tokens_per_step", Float, true, "tokens that one step of the model gave, as the runtime counts them: see decoding in cells.csv"),
         c("finish", Text, true, "length, eos, error or context"),
         c("absent", Text, true, "metric=reason;... for every empty metric"),
     ],
@@ -121,31 +126,6 @@ pub const TOKENS: Table = Table {
         c("id", Int, true, "token id, when the runtime gives it"),
         c("t_ms", Float, false, "since the agent's spawn of the launch"),
         c("itl_ms", Float, true, "since the token before; empty for the first"),
-    ],
-};
-
-/// `layers.csv`.
-pub const LAYERS: Table = Table {
-    file: "layers.csv",
-    row: "one operation of one graph, from the profile pass",
-    columns: &[
-        c("format_version", Int, false, "version of this format"),
-        c("run", Text, false, "id of the run"),
-        c("device", Text, false, "name of the device"),
-        c("device_class", Text, false, "phone, board, pc or emulator"),
-        c("cell", Text, false, "id of the cell"),
-        c("backend", Text, false, "id of the backend"),
-        c("graph", Text, true, "name of the graph"),
-        c("phase", Text, true, "prefill or decode"),
-        c("index", Int, false, "place in the profile"),
-        c("name", Text, false, "name of the operation as printed"),
-        c("op_type", Text, true, "its type, when printed"),
-        c("unit", Text, true, "processor, when known"),
-        c("value", Float, true, "time or cycles; empty when the tool says it does not know"),
-        c("value_unit", Text, false, "us or cycles; cycles are never turned into time, those of the emulator least of all"),
-        c("share", Float, true, "of the sum of its graph, 0 to 1"),
-        c("count", Int, true, "executions behind the value"),
-        c("method", Text, false, "where the value comes from"),
     ],
 };
 
@@ -231,6 +211,29 @@ pub const CELLS: Table = Table {
         ),
         c("unit_requested", Text, false, "cpu, gpu, npu or hybrid"),
         c("unit_found", Text, true, "the unit that worked, as far as there is evidence"),
+        // Placement (placement.rs).
+        c(
+            "ops_npu",
+            Int,
+            true,
+            "operations on the NPU in the profile pass, over all phases; empty without a profile that says where they ran",
+        ),
+        c("ops_gpu", Int, true, "the same of the GPU"),
+        c("ops_cpu", Int, true, "the same of the CPU"),
+        c("ops_folded", Int, true, "operations of the profile that the compiler made part of others (0 cycles)"),
+        c(
+            "asked_unit_share",
+            Float,
+            true,
+            "share of the profile's time or cycles that is on the unit asked for, 0 to 1, the lowest of the phases: see placement.csv",
+        ),
+        c("placement_method", Text, true, "the profile behind them: method of layers.csv"),
+        c(
+            "placement_alarm",
+            Text,
+            true,
+            "operations ran on another unit than asked, which makes the cell unverified: the first of them (fallbacks.csv has all)",
+        ),
         c("context", Text, true, "axis as asked, fixed:<value> or n/a; the artifact's context length when not an axis"),
         c("kv", Text, true, "axis: precision of the KV cache"),
         c("batch", Text, true, "axis"),
@@ -240,6 +243,7 @@ pub const CELLS: Table = Table {
         c("check_count", Text, true, "worst of the launches"),
         c("check_tokens", Text, true, "worst of the launches"),
         c("check_unit", Text, true, "worst of the launches"),
+        c("check_bos", Text, true, "worst of the launches: see launches.csv"),
         c(
             "check_prefix",
             Text,
@@ -265,6 +269,30 @@ pub const CELLS: Table = Table {
             Text,
             true,
             "of decode_tok_s and tpot_ms: composed = one step takes the sum over all decode graphs; runtime_reported = the runtime's own count and duration; empty = measured",
+        ),
+        c(
+            "template",
+            Text,
+            false,
+            "what a prompt is (rule R4): raw (text, or token ids), chat (the same inside the model's own chat template, whose tokens count), or n/a (a tool without prompts, or with its own)",
+        ),
+        c(
+            "sampling",
+            Text,
+            true,
+            "how the next token is chosen: greedy, or the sampler in effect, as the runner or the configuration in the work folder says; not-checkable where the tool does not say. Empty without a token loop",
+        ),
+        c(
+            "decoding",
+            Text,
+            true,
+            "plain, or speculative:<kind> (rule R5), where tokens are guessed ahead: then there is no latency between tokens. Empty without a token loop",
+        ),
+        c(
+            "tokens_per_step",
+            Float,
+            true,
+            "median: tokens that one step of the model gave, as the runtime counts them; empty where it does not",
         ),
         c("engine", Text, true, "graph or genie: ONNX Runtime can run a model through Genie (rule R14)"),
         c("tool", Text, true, "the program that ran on a device that is another machine, where a backend has several"),
@@ -292,6 +320,14 @@ pub const CELLS: Table = Table {
         c("tokenizer_mb", Float, true, "the tokenizer's file, in 10^6 bytes"),
         c("chunk", Int, true, "AR of the prefill graph; empty where prefill is one dynamic pass"),
         c("padded_prompt_tokens", Int, true, "prompt rounded up to whole chunks"),
+        c("graphs", Text, true, "names of the graphs that ran, as runner or artifact say; the first 500 characters"),
+        c(
+            "compiled_context",
+            Int,
+            true,
+            "tokens that static graphs attend over, whatever the depth (rule R7), as the artifact or its configuration says; empty where attention grows with the depth, or nobody tells",
+        ),
+        c("kv_depth", Int, false, "tokens of the KV cache at the end of a measured query: prompt and generated ones"),
         c("weight_bits", Float, true, "as the artifact says"),
         c("act_bits", Float, true, "as the artifact says"),
         c("kv_bits", Float, true, "as the artifact says"),
@@ -441,4 +477,5 @@ pub const CELLS: Table = Table {
 };
 
 /// All tables, in the order of the spec.
-pub const TABLES: &[Table] = &[CELLS, SAMPLES, LAUNCHES, TOKENS, LAYERS, TELEMETRY, SOAK, SOAK_EVENTS, TELEMETRY_WINDOWS];
+pub const TABLES: &[Table] =
+    &[CELLS, SAMPLES, LAUNCHES, TOKENS, LAYERS, PLACEMENT, FALLBACKS, SUPPORT, PHASES, TELEMETRY, SOAK, SOAK_EVENTS, TELEMETRY_WINDOWS];

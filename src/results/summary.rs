@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bench_backend_api::{Axis, Pass};
+use bench_backend_api::{Axis, Check, Parsed, Pass, note};
 
 use super::{
     launches::{Record, Recorded, Staged},
@@ -11,7 +11,7 @@ use super::{
     power::{Regressed, RunPower},
     schema::{FORMAT_VERSION, METRICS},
     start::Settled,
-    tables::{Measured, Row},
+    tables::{Measured, Row, SHELL},
 };
 use crate::{
     analysis::power::{BaselineState, LaunchPower},
@@ -39,7 +39,7 @@ pub fn row(
         .set("backend", &cell.backend)
         .set("model", &cell.model.name);
     row.set("quant", cell.quant).set("prompt_tokens", cell.workload.prompt_tokens()).set("gen_tokens", cell.workload.gen_tokens());
-    row.set("unit_requested", cell.unit).set("context", cell.model.context).set("launch_context", "shell");
+    row.set("unit_requested", cell.unit).set("context", cell.model.context).set("launch_context", SHELL);
     for (axis, column) in [
         (Axis::Context, "context"),
         (Axis::Kv, "kv"),
@@ -50,6 +50,7 @@ pub fn row(
     ] {
         row.maybe(column, cell.axes.get(&axis));
     }
+    row.set("template", plan.template(&cell.model.name)).set("kv_depth", cell.workload.prompt_tokens() + cell.workload.gen_tokens());
     facts(&mut row, planned, manifest);
 
     let all: Vec<&Record> = recorded.launches.iter().map(|(_, r)| r).filter(|r| r.cell == planned.id && r.pass == Pass::Measure).collect();
@@ -82,9 +83,11 @@ pub fn row(
         told(&mut row, planned, &record.parsed.notes);
     }
     if all.iter().any(|r| is_composed(&r.parsed)) {
+        row.set("template", NOT_APPLICABLE);
         row.set("ttft_scope", "ids").set("ttft_method", COMPOSED).set("prefill_method", COMPOSED).set("decode_method", COMPOSED);
-    } else if let Some(query) = all.iter().find_map(|r| r.parsed.queries.last()) {
-        let metrics = query_metrics(query);
+    } else if let Some((record, query)) = all.iter().find_map(|r| Some((*r, r.parsed.queries.last()?))) {
+        prompted(&mut row, &record.parsed);
+        let metrics = query_metrics(&record.parsed, query);
         row.set("ttft_scope", all.first().map_or("ids", |r| scope(&r.parsed))).maybe("ttft_method", metrics.ttft_method);
         if metrics.aggregate_n.is_some() {
             row.set("prefill_method", RUNTIME_REPORTED).set("decode_method", RUNTIME_REPORTED);
@@ -119,9 +122,23 @@ fn facts(row: &mut Row, planned: &PlannedCell, manifest: &Manifest) {
     for column in ["weight_bits", "act_bits", "kv_bits", "lm_head_bits", "embedding_bits", "bits_per_weight", "group"] {
         row.number(column, number(column));
     }
-    if let Some(chunk) = number("chunk").filter(|c| *c >= 1.0) {
+    if let Some(chunk) = number(note::CHUNK).filter(|c| *c >= 1.0) {
         padded(row, planned, chunk);
+        // Only static graphs have a chunk; a dynamic engine's context is a limit, and its attention grows with the depth (rule R7).
+        row.number("compiled_context", number(note::CONTEXT));
     }
+}
+
+/// What a column says that means nothing to a cell.
+const NOT_APPLICABLE: &str = "n/a";
+
+/// How a launch was prompted, and how it chose its tokens (rules R4 and R5).
+fn prompted(row: &mut Row, parsed: &Parsed) {
+    if parsed.notes.contains_key(note::OWN_PROMPT) {
+        row.set("template", NOT_APPLICABLE);
+    }
+    row.set("sampling", parsed.notes.get(note::SAMPLING).map_or(Check::NotCheckable.as_str(), String::as_str));
+    row.set("decoding", parsed.speculative().map_or_else(|| "plain".to_owned(), |kind| format!("speculative:{kind}")));
 }
 
 /// Notes that change times and differ between backends (rule R10), in the order in which a reader looks for them.
@@ -141,9 +158,12 @@ fn told(row: &mut Row, planned: &PlannedCell, notes: &BTreeMap<String, String>) 
     row.maybe("runtime_version", notes.get("runtime_version")).maybe("engine", notes.get("engine")).maybe("tool", notes.get("tool"));
     let votes: Vec<String> = VOTES.iter().filter_map(|key| Some(format!("{key}={}", notes.get(*key)?))).collect();
     row.set("votes", votes.join(";"));
-    row.maybe("effective_options", notes.get("effective_options").map(|text| text.chars().take(500).collect::<String>()));
+    let short = |key: &str| notes.get(key).map(|text| text.chars().take(500).collect::<String>());
+    row.maybe("effective_options", short("effective_options")).maybe("graphs", short(note::GRAPHS));
+    let number = |key: &str| notes.get(key).and_then(|n| n.parse::<f64>().ok()).filter(|n| *n >= 1.0);
+    row.number("compiled_context", number(note::CONTEXT));
     // A user's own binaries have no description that tells their AR: the scenario does (rule R7).
-    if let Some(chunk) = notes.get("chunk").and_then(|c| c.parse::<f64>().ok()).filter(|c| *c >= 1.0) {
+    if let Some(chunk) = number(note::CHUNK) {
         padded(row, planned, chunk);
     }
 }
@@ -158,6 +178,7 @@ fn checks(row: &mut Row, all: &[&Record]) {
     row.maybe("check_count", worst(checks.iter().map(|c| c.count)));
     row.maybe("check_tokens", worst(checks.iter().map(|c| c.tokens)));
     row.maybe("check_unit", worst(checks.iter().map(|c| c.unit)));
+    row.maybe("check_bos", worst(checks.iter().filter_map(|c| c.bos)));
     row.number("token_agreement", checks.iter().filter_map(|c| c.token_agreement).reduce(f64::min));
     row.maybe("unit_found", checks.iter().find_map(|c| c.unit_found.as_ref()));
 }
@@ -256,13 +277,14 @@ fn metrics(row: &mut Row, good: &[&Record], planned: &PlannedCell, plan: &Plan, 
         ("reported_ttft_ms", (|m: &QueryMetrics| m.reported_ttft_ms) as Pick),
         ("reported_prefill_tok_s", |m| m.reported_prefill_tok_s),
         ("reported_decode_tok_s", |m| m.reported_decode_tok_s),
+        ("tokens_per_step", |m| m.tokens_per_step),
     ] {
         let values: Vec<f64> = figures.iter().filter_map(pick).collect();
         row.number(column, stats::median(&values));
     }
     let fresh = good.iter().filter(|r| r.shared.as_ref().is_none_or(|shared| shared.place == 0));
     let firsts: Vec<f64> =
-        fresh.filter_map(|r| r.parsed.queries.iter().find(|q| q.query == 0)).filter_map(|q| query_metrics(q).ttft_ms).collect();
+        fresh.filter_map(|r| query_metrics(&r.parsed, r.parsed.queries.iter().find(|q| q.query == 0)?).ttft_ms).collect();
     row.number("first_query_ttft_ms", stats::median(&firsts));
 }
 

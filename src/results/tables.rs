@@ -10,14 +10,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bench_backend_api::{DeviceClass, Layer, Pass, Query};
+use bench_backend_api::{DeviceClass, Pass, Query};
 
 use super::{
     boot,
     folder::FolderError,
     launches::{self, Record, Recorded},
+    layers,
     manifest::Manifest,
     npu::Npu,
+    phases, placement,
     portable::Portable,
     power::RunPower,
     prefix, roof,
@@ -25,6 +27,7 @@ use super::{
     soak,
     start::Start,
     summary::{self, COMPOSED},
+    support,
 };
 use crate::{
     analysis::power::{BaselineState, METRICS as METRICS_OF_POWER},
@@ -34,7 +37,7 @@ use crate::{
         query_metrics, scope, warmup,
     },
     safe::printable_lines,
-    scenario::Plan,
+    scenario::{Plan, PlannedCell},
     stats::Summary,
 };
 
@@ -46,6 +49,10 @@ impl Row {
     pub fn set(&mut self, column: &'static str, value: impl Display) -> &mut Self {
         self.0.insert(column.to_owned(), value.to_string());
         self
+    }
+    /// The value of a column, unless it is empty.
+    pub fn get(&self, column: &str) -> Option<&str> {
+        self.0.get(column).map(String::as_str).filter(|text| !text.is_empty())
     }
     /// Sets a column if there is a value.
     pub fn maybe(&mut self, column: &'static str, value: Option<impl Display>) -> &mut Self {
@@ -83,7 +90,7 @@ impl Row {
 impl Row {
     /// Adds metrics that have no value, with the reason, to the column `absent`.
     pub fn also_absent(&mut self, absent: &[(&'static str, String)]) {
-        let known = self.0.get("absent").filter(|text| !text.is_empty()).cloned();
+        let known = self.get("absent").map(str::to_owned);
         let words = known.into_iter().chain(absent.iter().map(|(metric, why)| format!("{metric}={why}")));
         let words = words.collect::<Vec<_>>().join(";");
         self.set("absent", words);
@@ -172,13 +179,14 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
     let mut recorded = launches::read(run, &manifest.device.name)?;
     let prefixes = prefix::check(&mut recorded, plan);
     let roofs = roof::check(&mut recorded, plan, manifest);
+    let placed = placement::check(&mut recorded, plan);
     let power = RunPower::read(run, plan, &manifest.device.name, &recorded);
     let context = Context { plan, manifest, power: &power };
     let npu = Npu::of(plan, manifest, &recorded);
     let mut samples = Writer::new(run, &schema::SAMPLES)?;
     let mut launch_table = Writer::new(run, &schema::LAUNCHES)?;
     let mut tokens = Writer::new(run, &schema::TOKENS)?;
-    let mut layers = Writer::new(run, &schema::LAYERS)?;
+    let mut operations = Writer::new(run, &schema::LAYERS)?;
     let mut telemetry = Writer::new(run, &schema::TELEMETRY)?;
     let mut soak_table = Writer::new(run, &schema::SOAK)?;
     let mut happened = Writer::new(run, &schema::SOAK_EVENTS)?;
@@ -215,35 +223,66 @@ fn write_all(run: &Path, plan: &Plan, manifest: &Manifest) -> Result<(Recorded, 
             samples.row(&context.composed(record))?;
         }
         // Whatever a launch that failed, or that was measured, says of its operations is no profile.
-        if record.pass == Pass::Profile && record.status == Status::Ok {
+        if placement::is_profile(record) {
             for row in context.layers(record) {
-                layers.row(&row)?;
+                operations.row(&row)?;
             }
         }
     }
-    for table in [samples, launch_table, tokens, layers, telemetry, soak_table, happened, windows] {
+    for table in [samples, launch_table, tokens, operations, telemetry, soak_table, happened, windows] {
         table.finish()?;
     }
+    let mut parts = Writer::new(run, &schema::PHASES)?;
+    for row in phases::rows(plan, manifest, &recorded) {
+        parts.row(&row)?;
+    }
+    parts.finish()?;
     let mut cells = Writer::new(run, &schema::CELLS)?;
+    let mut placement_table = Writer::new(run, &schema::PLACEMENT)?;
+    let mut fallbacks = Writer::new(run, &schema::FALLBACKS)?;
+    let mut support = Writer::new(run, &schema::SUPPORT)?;
+    let mut ended = Vec::new();
     let mut statuses = Vec::new();
     let ranks = soak::ranks(plan, manifest, &recorded);
     for cell in &plan.cells {
         let (mut row, status) = summary::row(cell, plan, manifest, &recorded, (&metrics, &power));
         row.maybe("check_prefix", prefixes.get(&cell.id));
         roof::cell(&mut row, roofs.get(&cell.id));
+        placement::cell(&mut row, placed.get(&cell.id));
         if status == Status::Ok {
             npu.cell(&cell.id, &recorded, &mut row);
         }
         soak::cell(&mut row, &cell.id, plan, &recorded, &ranks);
         cells.row(&row)?;
         statuses.push((cell.id.clone(), status));
+        if let Some(placed) = placed.get(&cell.id) {
+            placement::rows(placed, &context.of_cell(cell)).iter().try_for_each(|row| placement_table.row(row))?;
+            placement::fallback_rows(placed, &context.of_cell(cell)).iter().try_for_each(|row| fallbacks.row(row))?;
+        }
+        ended.push(support::Ended::of(cell, status, &row, placed.get(&cell.id)));
     }
-    cells.finish()?;
+    support::rows(&ended, |cell| context.of_device(cell)).iter().try_for_each(|row| support.row(row))?;
+    for table in [cells, placement_table, fallbacks, support] {
+        table.finish()?;
+    }
     Ok((recorded, statuses))
 }
 
 /// The metrics of every launch, by cell, pass and number.
 pub type Measured = BTreeMap<(String, Pass, u32), LaunchMetrics>;
+
+/// How every program is started so far: over a shell, not by Android's activity manager.
+pub const SHELL: &str = "shell";
+
+/// The columns of what a launch's program inherited (rule R6).
+fn inherited(row: &mut Row, record: &Record) {
+    let Some(done) = boot::first_step(record) else { return };
+    let context = &done.launch_context;
+    row.set("launch_context", SHELL).maybe("cpuset", context.cpuset.as_ref());
+    row.maybe("cgroup", context.cgroup.as_ref().map(|lines| lines.lines().collect::<Vec<_>>().join(";")));
+    row.maybe("nice", context.nice).maybe("oom_score_adj", context.oom_score_adj);
+    row.maybe("affinity", context.affinity.as_ref()).maybe("selinux_domain", context.selinux.as_ref());
+}
 
 /// The columns of how a launch began.
 fn begun(row: &mut Row, start: &Start) {
@@ -284,6 +323,21 @@ impl Context<'_> {
         row
     }
 
+    /// Where a cell was measured.
+    fn of_device(&self, planned: &PlannedCell) -> Row {
+        let mut row = Row::default();
+        row.set("format_version", FORMAT_VERSION).set("run", &self.manifest.run).set("device", &self.manifest.device.name);
+        row.maybe("device_class", self.manifest.cells.get(&planned.id).map(|c| c.device_class));
+        row
+    }
+
+    /// The same, and which cell it is.
+    fn of_cell(&self, planned: &PlannedCell) -> Row {
+        let mut row = self.of_device(planned);
+        row.set("cell", &planned.id).set("backend", &planned.cell.backend);
+        row
+    }
+
     fn sample(&self, record: &Record, query: &Query) -> Row {
         let kind = match record.shared.as_ref().map_or(0, |shared| shared.place) {
             _ if query.query >= self.discarded(record) => "warm_query",
@@ -291,7 +345,7 @@ impl Context<'_> {
             // Another cell had the first query of the process.
             _ => "discarded_query",
         };
-        let metrics = query_metrics(query);
+        let metrics = query_metrics(&record.parsed, query);
         let mut row = self.figures(record, query.query, kind, &metrics);
         row.maybe("prompt_tokens", query.prompt_tokens).maybe("ttft_method", metrics.ttft_method);
         if metrics.aggregate_n.is_some() {
@@ -331,7 +385,7 @@ impl Context<'_> {
         }
         row.set("ttft_scope", scope(&record.parsed));
         row.number("reported_ttft_ms", m.reported_ttft_ms).number("reported_prefill_tok_s", m.reported_prefill_tok_s);
-        row.number("reported_decode_tok_s", m.reported_decode_tok_s);
+        row.number("reported_decode_tok_s", m.reported_decode_tok_s).number("tokens_per_step", m.tokens_per_step);
         let absent: Vec<String> = m.absent.iter().map(|(metric, why)| format!("{metric}={why}")).collect();
         row.set("absent", absent.join(";"));
         row
@@ -367,8 +421,10 @@ impl Context<'_> {
         }
         if let Some(checks) = &record.checks {
             row.set("check_count", checks.count).set("check_tokens", checks.tokens).set("check_unit", checks.unit);
+            row.maybe("check_bos", checks.bos);
             row.number("token_agreement", checks.token_agreement).maybe("unit_found", checks.unit_found.as_ref());
         }
+        inherited(&mut row, record);
         // Rule R17: boot time runs on while the machine sleeps, monotonic time does not.
         let slept = done().any(|d| (d.boottime_minus_monotonic_ns[1] - d.boottime_minus_monotonic_ns[0]).abs() > 100_000_000);
         row.maybe("suspended", slept.then_some(1)).maybe("runtime_version", record.parsed.notes.get("runtime_version"));
@@ -446,29 +502,8 @@ impl Context<'_> {
     }
 
     fn layers(&self, record: &Record) -> Vec<Row> {
-        let mut sums: BTreeMap<(&str, &str), f64> = BTreeMap::new();
-        for layer in &record.parsed.layers {
-            *sums.entry((&layer.graph, &layer.phase)).or_default() += layer.value.unwrap_or(0.0);
-        }
-        let planned = self.plan.cells.iter().find(|c| c.id == record.cell);
-        let row = |layer: &Layer| {
-            let mut row = self.base(record);
-            row.set("run", &self.manifest.run);
-            if let Some(planned) = planned {
-                row.set("backend", &planned.cell.backend);
-            }
-            row.maybe("device_class", self.class(record))
-                .set("graph", &layer.graph)
-                .set("phase", &layer.phase)
-                .set("index", layer.index)
-                .set("name", &layer.name);
-            row.maybe("op_type", layer.op_type.as_ref()).maybe("unit", layer.unit.as_ref()).number("value", layer.value);
-            row.set("value_unit", &layer.value_unit).maybe("count", layer.count).set("method", &layer.method);
-            let sum = sums.get(&(layer.graph.as_str(), layer.phase.as_str())).copied().unwrap_or(0.0);
-            row.number("share", layer.value.filter(|_| sum > 0.0).map(|v| v / sum));
-            row
-        };
-        record.parsed.layers.iter().map(row).collect()
+        let Some(planned) = self.plan.cells.iter().find(|c| c.id == record.cell) else { return Vec::new() };
+        layers::rows(&record.parsed.layers, planned.cell.workload, &self.of_cell(planned))
     }
 
     /// The agent's `t_ns,source,name,value,unit`, with the keys of the launch (of a process that cells shared each row is one cell's); also gives what of it is about memory.

@@ -16,9 +16,10 @@ use super::{
     prompts::{self, PromptError, Prompts},
 };
 use crate::{
+    chat::ChatTemplate,
     prepare::{self, Made},
     runtimes::Cache,
-    scenario::{ArtifactSource, Plan, PlannedCell, Reference},
+    scenario::{ArtifactSource, Plan, PlannedCell, Reference, Template},
 };
 
 /// The kind of recipe of a program that brings its own model.
@@ -86,7 +87,7 @@ impl<'a> Workshop<'a> {
             }
             Text::Made => {
                 let text = self.make(planned, &self.text_recipe(planned))?;
-                let mut prompts = prompts::from_artifact(&text.folder, prompt_tokens, gen_tokens, queries)
+                let mut prompts = prompts::from_artifact(&text.folder, geometry.and_then(|g| g.bos), prompt_tokens, gen_tokens, queries)
                     .map_err(|e| Failure::new(FailureKind::Infra, e.to_string()))?;
                 if self.plan.verify.reference == Reference::None {
                     prompts.reference = None;
@@ -124,9 +125,17 @@ impl<'a> Workshop<'a> {
         let seed = self.plan.seed;
         let make = || {
             let usage = |e: &dyn std::fmt::Display| Failure::new(FailureKind::Usage, format!("models.{}: {e}", model.name));
-            let prompts = prompts::exact(Path::new(tokenizer), model.geometry.as_ref(), seed, tokens, queries).map_err(|e| usage(&e))?;
-            let hash =
-                File::open(tokenizer).and_then(|mut file| content_hash(&mut file)).map_err(|e| usage(&format!("{tokenizer}: {e}")))?;
+            let path = Path::new(tokenizer);
+            let chat = match self.plan.template(&model.name) {
+                Template::Chat => Some(ChatTemplate::beside(path).map_err(|e| usage(&e))?),
+                Template::Raw => None,
+            };
+            let mut hash =
+                File::open(path).and_then(|mut file| content_hash(&mut file)).map_err(|e| usage(&format!("{tokenizer}: {e}")))?;
+            if let Some(chat) = &chat {
+                hash = Sha256::new().chain_update(hash).chain_update(chat.bytes()).finalize().into();
+            }
+            let prompts = prompts::exact((path, chat), model.geometry.as_ref(), seed, tokens, queries).map_err(|e| usage(&e))?;
             Ok((crate::hex(&hash[..8]), prompts))
         };
         self.exact.entry((model.name.clone(), tokens, queries)).or_insert_with(make).clone()

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bench_agent::spec::Done;
-use bench_backend_api::{Parsed, Query, Workload, text::plausible_ms};
+use bench_backend_api::{Parsed, Query, TOKENS_PER_STEP, Workload, text::plausible_ms};
 
 use super::{
     loading::{LoadState, load_state},
@@ -32,6 +32,8 @@ pub struct QueryMetrics {
     pub reported_prefill_tok_s: Option<f64>,
     /// From the runtime's own count and duration.
     pub reported_decode_tok_s: Option<f64>,
+    /// Tokens that one step gave on average, as the runtime counts them (rule R5).
+    pub tokens_per_step: Option<f64>,
     /// Executions behind figures that were composed from graph times (rule R11); `None` where they were measured.
     pub composed: Option<u32>,
     /// Where `ttft_ms` comes from (rule R6): `token_event`, `runtime_reported`, or `derived` from a prefill rate.
@@ -59,8 +61,19 @@ fn all([p50, p90, p99]: [Option<f64>; 3]) -> Option<[f64; 3]> {
     Some([p50?, p90?, p99?])
 }
 
-/// Metrics of one query.
-pub fn query_metrics(q: &Query) -> QueryMetrics {
+const SPECULATIVE: &str = "speculative decoding: a step gives several tokens (see tokens_per_step)";
+
+/// Metrics of one query of a launch.
+pub fn query_metrics(parsed: &Parsed, q: &Query) -> QueryMetrics {
+    let mut m = of_query(q);
+    // Rule R5: tokens that one step gave are handed out one after the other, however little time lies between them.
+    if parsed.speculative().is_some() && m.itl_ms.take().is_some() {
+        m.lacks(&ITL, SPECULATIVE);
+    }
+    m
+}
+
+fn of_query(q: &Query) -> QueryMetrics {
     let mut m = QueryMetrics { ttft_method: Some(TOKEN_EVENT), ..QueryMetrics::default() };
     if let Some(n) = q.aggregate_n {
         return reported_metrics(q, n);
@@ -126,6 +139,7 @@ fn put_reported(q: &Query, m: &mut QueryMetrics) {
     m.reported_ttft_ms = reported(q, "ttft_us").map(|us| us / 1e3);
     let prefill_us = reported(q, "prefill_us").or(reported(q, "ttft_us"));
     m.reported_prefill_tok_s = prefill_us.zip(q.prompt_tokens_reported.or(q.prompt_tokens)).map(|(us, n)| f64::from(n) * 1e6 / us);
+    m.tokens_per_step = reported(q, TOKENS_PER_STEP);
     m.reported_decode_tok_s = reported(q, "decode_us").zip(reported(q, "decode_steps")).map(|(us, n)| n * 1e6 / us);
 }
 
@@ -234,7 +248,7 @@ pub fn launch_figures(parsed: &Parsed, workload: Workload, warmup: u32) -> Query
     if is_composed(parsed) {
         return composed(parsed, workload);
     }
-    let warm: Vec<QueryMetrics> = parsed.queries.iter().filter(|q| q.query >= warmup).map(query_metrics).collect();
+    let warm: Vec<QueryMetrics> = parsed.queries.iter().filter(|q| q.query >= warmup).map(|q| query_metrics(parsed, q)).collect();
     if warm.is_empty() && !parsed.queries.is_empty() {
         // Rule R1: a first query is another metric than a warm one.
         let mut m = QueryMetrics::default();
@@ -260,6 +274,7 @@ pub fn launch_figures(parsed: &Parsed, workload: Workload, warmup: u32) -> Query
         reported_ttft_ms: median(&|m| m.reported_ttft_ms),
         reported_prefill_tok_s: median(&|m| m.reported_prefill_tok_s),
         reported_decode_tok_s: median(&|m| m.reported_decode_tok_s),
+        tokens_per_step: median(&|m| m.tokens_per_step),
         composed: None,
         ttft_method: warm.iter().find_map(|m| m.ttft_method),
         aggregate_n: warm.iter().find_map(|m| m.aggregate_n),
@@ -295,7 +310,7 @@ mod tests {
     #[test]
     fn hand_computed() {
         // Submitted at 1.000 s; tokens at 1.200, 1.250, 1.300, 1.450 s.
-        let m = query_metrics(&query(1_000_000_000, &[1_200_000_000, 1_250_000_000, 1_300_000_000, 1_450_000_000]));
+        let m = of_query(&query(1_000_000_000, &[1_200_000_000, 1_250_000_000, 1_300_000_000, 1_450_000_000]));
         assert_eq!(m.ttft_ms, Some(200.0));
         assert_eq!(m.prefill_tok_s, Some(160.0)); // 32 / 0.2 s
         assert_eq!(m.decode_tok_s, Some(12.0)); // 3 steps / 0.25 s
@@ -309,12 +324,12 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_is_absent() {
-        let none = query_metrics(&query(1, &[]));
+        let none = of_query(&query(1, &[]));
         assert_eq!((none.ttft_ms, none.absent.len()), (None, 8));
-        let one = query_metrics(&query(0, &[5_000_000]));
+        let one = of_query(&query(0, &[5_000_000]));
         assert_eq!((one.ttft_ms, one.decode_tok_s, one.itl_ms), (Some(5.0), None, None));
         assert!(one.absent.contains(&("decode_tok_s", "one token only".into())));
-        let merged = query_metrics(&query(0, &[5_000_000, 7_000_000, 7_000_000, 10_000_000]));
+        let merged = of_query(&query(0, &[5_000_000, 7_000_000, 7_000_000, 10_000_000]));
         assert_eq!((merged.ttft_ms, merged.itl_ms), (Some(5.0), None));
         assert!(merged.absent.contains(&("itl_p99_ms", "several tokens in one event".into())));
         assert_eq!(merged.decode_tok_s, Some(600.0)); // 3 steps in 5 ms
@@ -322,14 +337,14 @@ mod tests {
 
     #[test]
     fn several_tokens_in_the_first_event_hide_the_first_token_and_the_rate() {
-        let m = query_metrics(&query(0, &[5_000_000, 5_000_000, 9_000_000]));
+        let m = of_query(&query(0, &[5_000_000, 5_000_000, 9_000_000]));
         assert_eq!((m.ttft_ms, m.prefill_tok_s, m.decode_tok_s, m.tpot_ms, m.e2e_ms), (None, None, None, None, Some(9.0)));
         assert_eq!(m.absent.len(), 7);
     }
 
     #[test]
     fn no_time_at_all_is_no_measurement() {
-        let m = query_metrics(&query(5, &[5, 5]));
+        let m = of_query(&query(5, &[5, 5]));
         assert_eq!((m.ttft_ms, m.decode_tok_s, m.e2e_ms, m.absent.len()), (None, None, None, 8));
     }
 
@@ -337,7 +352,7 @@ mod tests {
     fn a_runtimes_own_word_must_be_possible() {
         let mut q = query(0, &[5_000_000]);
         q.reported = [("ttft_us".to_owned(), 1e300), ("decode_us".to_owned(), 2e6), ("decode_steps".to_owned(), 15.0)].into();
-        let m = query_metrics(&q);
+        let m = of_query(&q);
         assert_eq!((m.reported_ttft_ms, m.reported_prefill_tok_s, m.reported_decode_tok_s), (None, None, Some(7.5)));
     }
 
@@ -351,16 +366,33 @@ mod tests {
             ..Query::default()
         };
         // 64 tokens in 32 ms are 2000 a second; 7 steps in 35 ms are 200 a second, 5 ms each.
-        let m = query_metrics(&reported(&[("ttft_us", 32_000.0), ("decode_us", 35_000.0), ("decode_steps", 7.0)]));
+        let m = of_query(&reported(&[("ttft_us", 32_000.0), ("decode_us", 35_000.0), ("decode_steps", 7.0)]));
         assert_eq!((m.ttft_ms, m.prefill_tok_s, m.decode_tok_s, m.tpot_ms), (Some(32.0), Some(2000.0), Some(200.0), Some(5.0)));
         assert_eq!((m.ttft_method, m.aggregate_n, m.itl_ms, m.e2e_ms), (Some(RUNTIME_REPORTED), Some(5), None, None));
         assert!(m.absent.contains(&("itl_p50_ms", "the tool gives no time for each token".into())));
-        let m = query_metrics(&reported(&[("prefill_us", 32_000.0)]));
+        let m = of_query(&reported(&[("prefill_us", 32_000.0)]));
         assert_eq!((m.ttft_ms, m.ttft_method, m.decode_tok_s), (Some(32.0), Some(DERIVED), None));
         // A first query alone is no metric of warm ones.
         let first = Query { query: 0, ..reported(&[("ttft_us", 32_000.0)]) };
         let m = launch_figures(&Parsed { queries: vec![first], ..Parsed::default() }, WORKLOAD, 1);
         assert_eq!((m.ttft_ms, m.absent.len()), (None, 8));
+    }
+
+    /// Three steps of 2, 1 and 3 tokens, handed out a tenth of a ms apart: 5 tokens behind the first one in 45.3 ms.
+    #[test]
+    fn tokens_that_were_guessed_ahead_have_no_latency_of_their_own() {
+        let stamps = [10_000_000, 10_100_000, 25_000_000, 55_000_000, 55_200_000, 55_300_000];
+        let one = |note: &str| {
+            let mut q = query(0, &stamps);
+            q.reported.insert(TOKENS_PER_STEP.to_owned(), 2.0);
+            let notes = [("speculative".to_owned(), note.to_owned())].into();
+            launch_figures(&Parsed { queries: vec![q], notes, ..Parsed::default() }, WORKLOAD, 1)
+        };
+        let m = one("ssd-q1");
+        assert_eq!((m.itl_ms, m.tokens_per_step, m.ttft_ms), (None, Some(2.0), Some(10.0)));
+        assert!((m.decode_tok_s.unwrap() - 5.0 / 0.0453).abs() < 1e-6, "{m:?}");
+        assert!(m.absent.contains(&("itl_p99_ms", SPECULATIVE.into())), "{:?}", m.absent);
+        assert!(one("false").itl_ms.is_some());
     }
 
     const WORKLOAD: Workload = Workload::Generate { prompt_tokens: 80, gen_tokens: 16 };

@@ -7,7 +7,7 @@ use thiserror::Error;
 use tokenizers::Tokenizer;
 
 use super::prose::prose;
-use crate::random::SplitMix64;
+use crate::{chat::ChatTemplate, random::SplitMix64};
 
 /// The largest vocabularies in use make files of some 30 MB.
 const MAX_BYTES: u64 = 256 << 20;
@@ -55,6 +55,31 @@ pub enum ExactError {
         /// The tokenizer.
         path: String,
     },
+    /// The tokenizer, or the chat template, does not begin texts with exactly one BOS.
+    #[error("{path}: a prompt has token {bos}, the BOS, {found} times instead of once at its begin: {hint}")]
+    Bos {
+        /// The tokenizer.
+        path: String,
+        /// The model's BOS.
+        bos: u32,
+        /// How often it is there.
+        found: usize,
+        /// What is probably wrong.
+        hint: &'static str,
+    },
+    /// The tokenizer begins texts with a token that is not the model's BOS.
+    #[error("{path} begins every text with token {own}, and the geometry says `bos = {bos}`: the prompts would begin with both")]
+    OtherBos {
+        /// The tokenizer.
+        path: String,
+        /// What it puts first.
+        own: u32,
+        /// The model's BOS.
+        bos: u32,
+    },
+    /// The chat template fails.
+    #[error("{0}")]
+    Chat(String),
     /// The tokenizer is another model's.
     #[error("{path} gives token {id}, and the model's vocabulary has {vocab}: it is the tokenizer of another model")]
     OtherModel {
@@ -76,12 +101,12 @@ fn hint(least: u32, possible: &[u32]) -> String {
     }
 }
 
-/// A prompt and its text, which is without what a tokenizer or runtime puts around it.
+/// A prompt and its text, which is without what a tokenizer or runtime puts around it, and with the chat template where there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
     /// Token ids, BOS first where the model has one.
     pub ids: Vec<u32>,
-    /// Its text.
+    /// Its text; empty also where a runtime's own tokenizer would make other tokens of what a chat template gives.
     pub text: String,
 }
 
@@ -91,6 +116,9 @@ pub struct Exact {
     path: String,
     bos: Option<u32>,
     vocab: Option<u32>,
+    chat: Option<ChatTemplate>,
+    /// Tokens that every prompt begins with: those of the chat template before the user's words.
+    lead: usize,
     fillers: Vec<&'static str>,
     least: usize,
 }
@@ -100,7 +128,7 @@ impl Exact {
     /// tokenizer adds none.
     ///
     /// # Errors
-    /// A file that is not a tokenizer.
+    /// A file that is not a tokenizer, or one of another BOS.
     pub fn open(path: &Path, bos: Option<u32>, vocab: Option<u32>) -> Result<Self, ExactError> {
         let bad = |why: String| ExactError::Tokenizer { path: path.display().to_string(), why };
         let size = fs::metadata(path).map_err(|e| bad(e.to_string()))?.len();
@@ -112,16 +140,46 @@ impl Exact {
         // Some files say that texts are to be cut or padded to a length.
         tokenizer.with_truncation(None).map_err(|e| bad(e.to_string()))?;
         tokenizer.with_padding(None);
-        let mut exact = Self { tokenizer, path: path.display().to_string(), bos, vocab, fillers: Vec::new(), least: 0 };
-        exact.least = exact.ids("")?.len();
+        let mut exact =
+            Self { tokenizer, path: path.display().to_string(), bos: None, vocab, chat: None, lead: 0, fillers: Vec::new(), least: 0 };
+        // What stands before any text, and before none, is the tokenizer's own BOS.
+        let first = |text: &str| exact.encoded(text, true).map(|ids| ids.first().copied());
+        let own = if first("")? == first("It")? { first("")? } else { None };
+        if let Some((own, bos)) = own.zip(bos).filter(|(own, bos)| own != bos) {
+            return Err(ExactError::OtherBos { path: exact.path, own, bos });
+        }
+        exact.bos = bos.or(own);
+        exact.measured()
+    }
+
+    /// The same with the user's words inside a chat template.
+    ///
+    /// # Errors
+    /// The template fails.
+    pub fn within(mut self, chat: ChatTemplate) -> Result<Self, ExactError> {
+        self.chat = Some(chat);
+        let (one, other) = (self.ids("It")?, self.ids("old")?);
+        self.lead = one.iter().zip(&other).take_while(|(a, b)| a == b).count();
+        self.measured()
+    }
+
+    /// The model's BOS, by the geometry or by what its tokenizer begins texts with.
+    pub const fn bos(&self) -> Option<u32> {
+        self.bos
+    }
+
+    /// Looks at how many tokens little words and no words are.
+    fn measured(mut self) -> Result<Self, ExactError> {
+        self.least = self.ids("")?.len();
+        self.fillers.clear();
         for filler in FILLERS {
-            let count = |n: usize| exact.ids(&format!("It{}", filler.repeat(n))).map(|ids| ids.len());
+            let count = |n: usize| self.ids(&format!("It{}", filler.repeat(n))).map(|ids| ids.len());
             let none = count(0)?;
             if (count(1)?, count(9)?) == (none + 1, none + 9) {
-                exact.fillers.push(filler);
+                self.fillers.push(filler);
             }
         }
-        Ok(exact)
+        Ok(self)
     }
 
     /// `queries` different prompts of exactly `tokens` tokens.
@@ -132,7 +190,7 @@ impl Exact {
         let mut made: Vec<Prompt> = Vec::new();
         let mut met = false;
         for query in 0..u64::from(queries) {
-            let fresh = |prompt: &Prompt| made.iter().all(|other| !same_beginning(&prompt.ids, &other.ids));
+            let fresh = |prompt: &Prompt| made.iter().all(|other| !same_beginning(self.own(&prompt.ids), self.own(&other.ids)));
             let mut found = None;
             for attempt in 0..TRIES {
                 let Some(prompt) = self.one(mixed(seed, tokens, query * TRIES + attempt), tokens)? else { continue };
@@ -153,7 +211,23 @@ impl Exact {
         if let Some((vocab, id)) = self.vocab.and_then(|v| Some((v, *made.iter().flat_map(|p| &p.ids).find(|id| **id >= v)?))) {
             return Err(ExactError::OtherModel { path: self.path.clone(), id, vocab });
         }
-        Ok(made)
+        let bos = |prompt: &Prompt| {
+            let bos = self.bos?;
+            let found = prompt.ids.iter().filter(|id| **id == bos).count();
+            (found != 1 || prompt.ids[0] != bos).then_some((bos, found))
+        };
+        match made.iter().find_map(bos) {
+            Some((bos, found)) => {
+                let hint = if self.chat.is_some() { "the chat template writes it too" } else { "the tokenizer makes it of plain words" };
+                Err(ExactError::Bos { path: self.path.clone(), bos, found, hint })
+            }
+            None => Ok(made),
+        }
+    }
+
+    /// The tokens behind those that every prompt begins with.
+    fn own<'a>(&self, ids: &'a [u32]) -> &'a [u32] {
+        ids.get(self.lead..).unwrap_or_default()
     }
 
     fn unmet(&self, seed: u64, tokens: u32) -> ExactError {
@@ -209,12 +283,32 @@ impl Exact {
 
     fn accepted(&self, text: String, tokens: u32) -> Result<Option<Prompt>, ExactError> {
         let ids = self.ids(&text)?;
-        Ok((ids.len() == tokens as usize).then_some(Prompt { ids, text }))
+        if ids.len() != tokens as usize {
+            return Ok(None);
+        }
+        let text = match &self.chat {
+            None => text,
+            Some(chat) => {
+                // A runtime that is given the text puts BOS before it.
+                let whole = render(chat, &text)?;
+                let text = chat.bos.as_deref().and_then(|bos| whole.strip_prefix(bos)).unwrap_or(&whole);
+                if self.encoded(text, true)? == ids { text.to_owned() } else { String::new() }
+            }
+        };
+        Ok(Some(Prompt { ids, text }))
     }
 
-    /// The ids that a runtime prefills for a text: with the tokenizer's own special tokens, and exactly one BOS if the model has one.
-    fn ids(&self, text: &str) -> Result<Vec<u32>, ExactError> {
-        let mut ids = self.tokenizer.encode(text, true).map_err(|e| self.unusable(e.to_string()))?.get_ids().to_vec();
+    /// The ids that a runtime prefills for words: with the tokenizer's own special tokens, or inside the chat template, which brings its own.
+    fn ids(&self, words: &str) -> Result<Vec<u32>, ExactError> {
+        match &self.chat {
+            None => self.encoded(words, true),
+            Some(chat) => self.encoded(&render(chat, words)?, false),
+        }
+    }
+
+    /// The ids of a text, with exactly one BOS at the begin if the model has one.
+    fn encoded(&self, text: &str, special: bool) -> Result<Vec<u32>, ExactError> {
+        let mut ids = self.tokenizer.encode(text, special).map_err(|e| self.unusable(e.to_string()))?.get_ids().to_vec();
         if let Some(bos) = self.bos.filter(|bos| ids.first() != Some(bos)) {
             ids.insert(0, bos);
         }
@@ -224,6 +318,10 @@ impl Exact {
     fn unusable(&self, why: String) -> ExactError {
         ExactError::Tokenizer { path: self.path.clone(), why }
     }
+}
+
+fn render(chat: &ChatTemplate, words: &str) -> Result<String, ExactError> {
+    chat.render(words).map_err(|e| ExactError::Chat(e.to_string()))
 }
 
 /// Whether two prompts begin alike, beyond what every prompt begins with.

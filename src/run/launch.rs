@@ -221,6 +221,7 @@ fn record<D: Device>(device: &D, request: &Request<'_>, dir: &Path, cancel: &Can
         let figures = soak::figures(asked, request.launch.cell, request.expected, &parsed, dir, early);
         // Hours of queries: events.jsonl has them.
         parsed.queries.clear();
+        parsed.phases.retain(|span| span.query.is_none());
         figures
     });
     let record = Record {

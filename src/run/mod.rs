@@ -22,6 +22,7 @@ mod soak;
 mod warmup;
 
 pub use artifacts::needs_recipes;
+pub use capture::{EVENTS, OUTPUT_LIMIT};
 pub use evaluate::{LaunchMetrics, QueryMetrics, RUNTIME_REPORTED, is_composed, launch_figures, launch_metrics, query_metrics, scope};
 pub use launch::worst;
 pub use loading::{LoadState, load_state};

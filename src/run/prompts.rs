@@ -8,7 +8,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use super::exact::{Exact, ExactError, TRIES, same_beginning};
-use crate::random::SplitMix64;
+use crate::{chat::ChatTemplate, random::SplitMix64};
 
 /// Why there are no prompts.
 #[derive(Debug, Error)]
@@ -67,6 +67,8 @@ pub struct Prompts {
     pub ids: Vec<Vec<u32>>,
     /// The same as text, without BOS; empty where the ids stand for none.
     pub texts: Vec<String>,
+    /// The model wants a BOS, and every prompt begins with exactly one.
+    pub bos: bool,
     /// Greedy tokens of the float32 reference, one list a query.
     pub reference: Option<Vec<Vec<u32>>>,
 }
@@ -78,7 +80,7 @@ fn load<T: for<'de> Deserialize<'de>>(folder: &Path, name: &str) -> Result<BTree
 }
 
 /// Takes prompts and reference from a made `text` artifact.
-pub fn from_artifact(folder: &Path, tokens: u32, gen_tokens: u32, queries: u32) -> Result<Prompts, PromptError> {
+pub fn from_artifact(folder: &Path, bos: Option<u32>, tokens: u32, gen_tokens: u32, queries: u32) -> Result<Prompts, PromptError> {
     let missing = || PromptError::Missing { queries, tokens };
     let prompts = load::<Prompt>(folder, "prompts.json")?;
     let reference = load::<Answer>(folder, "reference.json")?;
@@ -97,17 +99,40 @@ pub fn from_artifact(folder: &Path, tokens: u32, gen_tokens: u32, queries: u32) 
     }
     let queries = queries as usize;
     let texts = prompts.iter().filter_map(|p| p.text.clone()).take(queries).collect();
-    Ok(Prompts { ids: ids.into_iter().take(queries).collect(), texts, reference: Some(answers.into_iter().take(queries).collect()) })
+    let ids: Vec<Vec<u32>> = ids.into_iter().take(queries).collect();
+    let bos = one_bos(&ids, bos);
+    Ok(Prompts { ids, texts, bos, reference: Some(answers.into_iter().take(queries).collect()) })
 }
 
-/// Prompts of English text, made with the model's own `tokenizer.json`.
+/// Whether there is a BOS, and every prompt begins with exactly one.
+fn one_bos(prompts: &[Vec<u32>], bos: Option<u32>) -> bool {
+    let one = |ids: &Vec<u32>, bos| ids.first() == Some(&bos) && !ids[1..].contains(&bos);
+    bos.is_some_and(|bos| prompts.iter().all(|ids| one(ids, bos)))
+}
+
+/// Prompts of English text, made with the model's own `tokenizer.json`, inside its chat template if there is one.
 ///
 /// # Errors
 /// A tokenizer that can't be used or is another model's, or a length that can't be met.
-pub fn exact(tokenizer: &Path, geometry: Option<&Geometry>, seed: u64, tokens: u32, queries: u32) -> Result<Prompts, PromptError> {
-    let exact = Exact::open(tokenizer, geometry.and_then(|g| g.bos), geometry.and_then(|g| g.vocab))?;
-    let (ids, texts) = exact.prompts(seed, tokens, queries)?.into_iter().map(|p| (p.ids, p.text)).unzip();
-    Ok(Prompts { ids, texts, reference: None })
+pub fn exact(
+    (tokenizer, chat): (&Path, Option<ChatTemplate>),
+    geometry: Option<&Geometry>,
+    seed: u64,
+    tokens: u32,
+    queries: u32,
+) -> Result<Prompts, PromptError> {
+    let plain = Exact::open(tokenizer, geometry.and_then(|g| g.bos), geometry.and_then(|g| g.vocab))?;
+    let in_chat = chat.is_some();
+    let exact = match chat {
+        Some(chat) => plain.within(chat)?,
+        None => plain,
+    };
+    let (ids, mut texts): (Vec<_>, Vec<_>) = exact.prompts(seed, tokens, queries)?.into_iter().map(|p| (p.ids, p.text)).unzip();
+    if in_chat && texts.iter().any(String::is_empty) {
+        texts.clear();
+    }
+    let bos = one_bos(&ids, exact.bos());
+    Ok(Prompts { ids, texts, bos, reference: None })
 }
 
 /// Prompts of seeded random tokens: for models whose tokenizer nobody names, and programs of the user that bring their own model.
@@ -137,7 +162,8 @@ pub fn synthetic(geometry: &Geometry, seed: u64, tokens: u32, queries: u32) -> R
         let found = (0..TRIES).map(|_| one()).find(|ids| !made.iter().any(|other| same_beginning(ids, other)));
         made.push(found.ok_or(PromptError::TooAlike { found: made.len(), tokens, vocab, queries })?);
     }
-    Ok(Prompts { ids: made, texts: Vec::new(), reference: None })
+    let bos = one_bos(&made, geometry.bos);
+    Ok(Prompts { ids: made, texts: Vec::new(), bos, reference: None })
 }
 
 #[cfg(test)]

@@ -152,6 +152,7 @@ pub fn figures(
     soak::analyse(&Input {
         queries: &parsed.queries,
         warmup: asked.warmup,
+        speculative: parsed.speculative().is_some(),
         prompts: expected.queries,
         gen_tokens: expected.gen_tokens,
         reference: expected.reference.as_deref(),

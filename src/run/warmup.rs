@@ -34,7 +34,7 @@ pub fn warmup(measure: &Measure, pass: Pass, parsed: &Parsed) -> Warmup {
         .queries
         .iter()
         .map(|q| {
-            let m = query_metrics(q);
+            let m = query_metrics(parsed, q);
             if q.aggregate_n.is_some() { [None; 2] } else { [m.ttft_ms, m.tpot_ms] }
         })
         .collect();

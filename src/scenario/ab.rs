@@ -1,6 +1,9 @@
 //! A/B: two plans whose cells are partners, to be measured pair by pair on one device.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 use serde::{Deserialize, Serialize};
 use serde_spanned::Spanned;
@@ -171,6 +174,41 @@ pub fn level(old: &mut Plan, new: &mut Plan) {
     old.environment.clone_from(&new.environment);
     old.pins.clone_from(&new.pins);
     old.seed = new.seed;
+}
+
+/// Keys of `[ab.matrix]` that share some values with those of the first side and not all, with their places and in words: cells of the shared values
+/// are partners, so that equals are compared, and the others are left out.
+pub fn in_both(base: &DeTable<'_>, over: &DeTable<'_>) -> Vec<(Range<usize>, String)> {
+    let matrix = |document: &DeTable<'_>| match document.get("matrix").map(Spanned::get_ref) {
+        Some(DeValue::Table(matrix)) => {
+            matrix.iter().map(|(key, value)| (key.get_ref().to_string(), (key.span(), values(value.get_ref())))).collect()
+        }
+        _ => BTreeMap::new(),
+    };
+    let first: BTreeMap<String, (Range<usize>, BTreeSet<String>)> = matrix(base);
+    let one = |(key, (at, second)): (String, (Range<usize>, BTreeSet<String>))| {
+        let (_, first) = first.get(&key)?;
+        let both: Vec<&str> = first.intersection(&second).map(String::as_str).collect();
+        let words = format!(
+            "both sides have `{key}` {}: these cells are partners of their like, and those of other values are left out",
+            both.join(", ")
+        );
+        (!both.is_empty() && *first != second && key != "exclude").then_some((at, words))
+    };
+    matrix(over).into_iter().filter_map(one).collect()
+}
+
+/// The values of a key of the matrix, whose single one needs no list.
+fn values(value: &DeValue<'_>) -> BTreeSet<String> {
+    let word = |value: &DeValue<'_>| match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(number) => Some(number.as_str().to_owned()),
+        _ => None,
+    };
+    match value {
+        DeValue::Array(all) => all.iter().filter_map(|one| word(one.get_ref())).collect(),
+        one => word(one).into_iter().collect(),
+    }
 }
 
 /// A document with the keys of `[ab]` in place of its own: tables key by key, everything else as a whole.

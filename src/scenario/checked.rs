@@ -1,6 +1,6 @@
 //! A scenario whose every word is known to mean something.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, fmt, path::PathBuf};
 
 use bench_agent::spec::Make;
 use bench_backend_api::{Axis, Model, Quant, Recipe};
@@ -106,6 +106,27 @@ pub struct ModelSpec {
     pub model: Model,
     /// Absolute path of its own `tokenizer.json`.
     pub tokenizer: Option<String>,
+    /// What its prompts are.
+    pub template: Template,
+}
+
+/// What a prompt is (rule R4).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Template {
+    /// Text, or token ids, as they are.
+    #[default]
+    Raw,
+    /// Text as the user's message in the model's own chat template, whose tokens count.
+    Chat,
+}
+impl fmt::Display for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Raw => "raw",
+            Self::Chat => "chat",
+        })
+    }
 }
 
 /// An artifact that was made beforehand, and the cells it is for.

@@ -9,7 +9,7 @@ use serde_spanned::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
 use super::{
-    ab::overlay,
+    ab::{in_both, overlay},
     check,
     checked::Scenario,
     problem::{Collector, Problem, Problems},
@@ -30,7 +30,7 @@ const MAX_BYTES: u64 = 8 << 20;
 /// Every problem of the file and of the files it names.
 pub fn load(path: &Path, backends: &[&dyn Backend], readers: &[&str]) -> Result<Scenario, Problems> {
     let name = path.display().to_string();
-    let text = read_text(path).map_err(|problem| Problems { file: name.clone(), problems: vec![*problem], omitted: 0 })?;
+    let text = read_text(path).map_err(|problem| Problems { file: problem.file.clone(), problems: vec![*problem], omitted: 0 })?;
     let dir = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     check_text(&name, &text, dir, backends, readers)
 }
@@ -63,9 +63,19 @@ pub fn check_text(name: &str, text: &str, dir: &Path, backends: &[&dyn Backend],
     let mut scenario = checked(file, out)?;
     if let Some(over) = over {
         let mut out = Collector::new(source);
+        for (at, words) in in_both(document.get_ref(), &over) {
+            let help = "name in [ab.matrix] only what the first side has not, or take it out of one of the two";
+            out.warning(at, words, help.to_owned());
+        }
         overlay(document.get_mut(), &over);
         let file = read(document, &SCHEMA, &mut out);
-        scenario.ab = Some(Box::new(checked(file, out)?));
+        let second = checked(file, out)?;
+        let known = |problem: &&Problem| {
+            scenario.warnings.problems.iter().any(|known| known.place() == problem.place() && known.message == problem.message)
+        };
+        let fresh: Vec<Problem> = second.warnings.problems.iter().filter(|problem| !known(problem)).cloned().collect();
+        scenario.warnings.problems.extend(fresh);
+        scenario.ab = Some(Box::new(second));
     }
     Ok(scenario)
 }

@@ -39,7 +39,8 @@ use crate::device::soc;
 
 pub use ab::{Ab, AbError, Side, level, pair};
 pub use checked::{
-    ArtifactSource, ArtifactSpec, DeviceChoice, Load, Matrix, Measure, ModelSpec, Order, Profile, Reference, Roots, Scenario, Verify,
+    ArtifactSource, ArtifactSpec, DeviceChoice, Load, Matrix, Measure, ModelSpec, Order, Profile, Reference, Roots, Scenario, Template,
+    Verify,
 };
 pub use command::Command;
 pub use estimate::{Assumptions, Estimate, bits, estimate};

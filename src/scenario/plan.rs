@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{
     ab::Ab,
     check::fit,
-    checked::{ArtifactSource, DeviceChoice, Measure, Roots, Scenario, Verify},
+    checked::{ArtifactSource, DeviceChoice, Measure, Roots, Scenario, Template, Verify},
     command::Command,
     expand::{self, Applicable},
     filter::Filter,
@@ -72,6 +72,9 @@ pub struct Plan {
     /// Absolute path of the `tokenizer.json` of each model that has its own.
     #[serde(default)]
     pub tokenizers: BTreeMap<String, String>,
+    /// What the prompts of each model are, where that is not raw text.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub templates: BTreeMap<String, Template>,
     /// The cells in the order of the matrix.
     #[serde(default)]
     pub cells: Vec<PlannedCell>,
@@ -150,6 +153,7 @@ impl Scenario {
             runtimes: self.runtimes.clone(),
             ab: None,
             tokenizers: self.models.iter().filter_map(|(name, spec)| Some((name.clone(), spec.tokenizer.clone()?))).collect(),
+            templates: self.models.iter().map(|(name, spec)| (name.clone(), spec.template)).filter(|(_, t)| *t != Template::Raw).collect(),
             cells,
         }
     }
@@ -220,6 +224,11 @@ impl Plan {
     pub fn retain(&mut self, filter: &Filter) -> usize {
         self.cells.retain(|c| filter.selects(c));
         self.cells.len()
+    }
+
+    /// What the prompts of a model are.
+    pub fn template(&self, model: &str) -> Template {
+        self.templates.get(model).copied().unwrap_or_default()
     }
 
     /// Places in `cells` of those that are measured.

@@ -5,6 +5,7 @@ use std::{fmt, ops::Range, sync::Arc};
 use serde::Serialize;
 
 use super::source::SourceText;
+use crate::safe::{printable, visible};
 
 /// More problems than this help nobody; the rest is counted.
 pub const MAX_PROBLEMS: usize = 100;
@@ -41,8 +42,9 @@ pub struct Problem {
 }
 impl Problem {
     /// A problem with a file as a whole.
-    pub(super) fn of_file(file: &str, message: String, help: Option<String>) -> Self {
-        Self { severity: Severity::Error, file: file.to_owned(), line: None, column: None, message, help, span: 0..0, source: None }
+    pub fn of_file(file: &str, message: String, help: Option<String>) -> Self {
+        let (file, message, help) = (printable(file), visible(&message), help.map(|help| visible(&help)));
+        Self { severity: Severity::Error, file, line: None, column: None, message, help, span: 0..0, source: None }
     }
 
     /// `file:line:column`, as editors and terminals understand it.
@@ -144,6 +146,8 @@ impl Collector {
         let span = self.source.clamp(&span);
         let (line, column) = self.source.position(span.start);
         let source = Some(Arc::clone(&self.source));
+        // They quote the file, and names of others.
+        let (message, help) = (visible(&message), help.map(|help| visible(&help)));
         Problem { severity, file: self.source.name().to_owned(), line: Some(line), column: Some(column), message, help, span, source }
     }
 }

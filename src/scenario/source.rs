@@ -2,6 +2,8 @@
 
 use std::{ops::Range, sync::Arc};
 
+use crate::safe::{printable, steers};
+
 /// A file's name and text, with the starts of its lines.
 #[derive(Debug)]
 pub struct SourceText {
@@ -10,22 +12,22 @@ pub struct SourceText {
     line_starts: Vec<usize>,
 }
 impl SourceText {
-    /// Keeps a file's text for messages. Control characters, which a terminal might obey, are replaced byte for byte, so that
-    /// every span stays right.
+    /// Keeps a file's text for messages. Control characters, which a terminal might obey, and those that turn a line are replaced byte for byte, so
+    /// that every span stays right.
     pub fn new(name: &str, text: &str) -> Arc<Self> {
         let mut shown = String::with_capacity(text.len());
         for c in text.chars() {
             match c {
                 '\n' | '\t' | '\r' => shown.push(c),
-                c if c.is_control() => (0..c.len_utf8()).for_each(|_| shown.push('?')),
+                c if steers(c) => (0..c.len_utf8()).for_each(|_| shown.push('?')),
                 c => shown.push(c),
             }
         }
         let line_starts = std::iter::once(0).chain(shown.match_indices('\n').map(|(i, _)| i + 1)).collect();
-        Arc::new(Self { name: name.chars().map(|c| if c.is_control() { '?' } else { c }).collect(), text: shown, line_starts })
+        Arc::new(Self { name: printable(name), text: shown, line_starts })
     }
 
-    /// The file's name as the user gave it.
+    /// The file's name as the user gave it, made safe to show.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -121,6 +121,20 @@ pub struct Model {
     pub geometry: Option<At<String>>,
     /// The `tokenizer.json` of a model of your own: prompts are English text of exactly the asked number of its tokens.
     pub tokenizer: Option<At<String>>,
+    /// What a prompt is (default `raw`). `chat` needs the model's `tokenizer`, and beside it its `chat_template.jinja`, or a
+    /// `tokenizer_config.json` that has it.
+    pub template: Option<At<Template>>,
+}
+
+/// What a prompt is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum Template {
+    /// Text as it is.
+    Raw,
+    /// Text as the user's message in the model's own chat template. The prompt has as many tokens as asked, those of the template included.
+    Chat,
 }
 
 /// Files that were made for a model beforehand, and the cells they are for.

@@ -10,6 +10,9 @@ It idles as the job's `idle_ms` asks; the variant `restless` does not know that 
 2.5 s), `late-clock` (from 2.5 s on another clock) and `deaf` (no soak).
 A prompt of more than LONG tokens is what `long-crash` dies of and `long-eos` answers too shortly; `jumbled` answers the last query first.
 
+`phases` tells parts: 0.2 ms of the load `read`, then 0.4 ms `prepare`; of a query 1 ms `h2d`, then 3.5 ms `execute` up to 0.5 ms before the first
+token, and 0.75 ms `execute` up to each further one. `odd-phases` tells all kinds of nonsense about parts, and does the rest right.
+
 An event is written once its moment has passed, so that all of them lie within the life of the process.
 --state FILE is where the variant `drifting` counts its launches.
 --pace sleeps that many milliseconds a query, so that there is time for an interruption; it changes nothing in the output.
@@ -114,6 +117,11 @@ if variant == "strict" and "idle_ms" in job:
     line("error", now, kind="usage", message="job.json: unknown field `idle_ms`, expected one of `v`, `model`")
     sys.exit(1)
 
+def part(phase, begin, end, **query):
+    line("phase_begin", begin, phase=phase, **query)
+    line("phase_end", end, phase=phase, **query)
+
+
 if variant == "drifting":
     # Each launch is 4 % slower than the first was; the file of --state counts them.
     count = sys.argv[sys.argv.index("--state") + 1]
@@ -123,6 +131,9 @@ if variant == "drifting":
 version = "1.2.3"
 line("note", now, key="runtime_version", value=version)
 line("load_begin", now)
+if variant == "phases":
+    part("read", now, now + 200 * US)
+    part("prepare", now + 200 * US, now + 600 * US)
 t = now + LOAD
 line("load_end", t, unit="npu" if variant == "wrong-unit" else "cpu")
 if job.get("idle_ms", 0) and variant != "restless":
@@ -173,8 +184,20 @@ for q in asked():
     if variant == "never-warm":
         first += max(0, 20 - number) * FIRST
     line("prompt", t, query=number, tokens=len(prompt) - (variant == "short-prompt"))
+    if variant == "phases":
+        part("h2d", start, start + 1000 * US, query=number)
+        part("execute", start + 1000 * US, start + 4500 * US, query=number)
+    if variant == "odd-phases":
+        line("phase_end", start, phase="execute", query=number)
+        line("phase_begin", start, phase="execute", query=number + 7)
+        part("\x1b[31mred" * 100, start, start, query=number)
+        line("phase_end", start - 1, phase="execute")
+        part("sample", start + 1000 * US, start, query=number)
+        line("phase_begin", start, phase="never ends")
     for i in range(count):
         t = start + first + i * GAP
+        if variant == "phases" and i:
+            part("execute", t - 750 * US, t, query=number)
         if variant == "backwards" and i == count - 1:
             t = start + first
         place = i + 1 if variant == "wrong-i" and i == count - 1 else i

@@ -11,6 +11,7 @@ use crate::{
     checks::{Checks, Expected},
     knowledge::{self, Table},
     measurement::{Failure, Hint, ParseError, Parsed},
+    timeline::{self, Timeline},
 };
 
 /// What a device is, as far as an adapter cares.
@@ -320,6 +321,10 @@ pub trait Backend: Sync {
     fn parse(&self, captured: &Captured) -> Result<Parsed, ParseError>;
     /// Compares what was asked with what happened.
     fn verify(&self, cell: &Cell, expected: &Expected, parsed: &Parsed, captured: &Captured) -> Checks;
+    /// What a file of a launch says over time: a trace or a profile of the framework's own. Empty for any other file.
+    fn timelines(&self, file: &str, bytes: &[u8]) -> Vec<Timeline> {
+        timeline::chrome(bytes).map(|trace| Timeline { title: file.to_owned(), ..trace }).into_iter().collect()
+    }
     /// What is known of its failures. The log of a device is read with it too.
     fn knowledge(&self) -> &'static Table {
         &knowledge::DEVICE

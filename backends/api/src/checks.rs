@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     cell::{Quant, words},
-    measurement::Parsed,
+    measurement::{Parsed, note},
 };
 
 words! {
@@ -14,7 +14,7 @@ words! {
         NotCheckable = "not-checkable" }
 }
 
-/// The three checks of a launch.
+/// The checks of a launch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Checks {
     /// Prompt and generated tokens are as many as asked, by our count and by the runtime's.
@@ -23,6 +23,9 @@ pub struct Checks {
     pub tokens: Check,
     /// The unit that was asked for did the work.
     pub unit: Check,
+    /// Every prompt began with exactly one BOS (rule R4); `None` for a model without one, where nothing was prompted, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bos: Option<Check>,
     /// Tokens before the first divergence over tokens asked, the lowest of the measured queries.
     pub token_agreement: Option<f64>,
     /// The unit that worked, as far as there is evidence.
@@ -40,6 +43,9 @@ pub struct Expected {
     pub gen_tokens: u32,
     /// Number of queries asked.
     pub queries: u32,
+    /// The model wants a BOS: the prompts begin with exactly one, which `prompt_tokens` counts.
+    #[serde(default)]
+    pub bos: bool,
     /// Reference tokens for each query, when there is a reference.
     pub reference: Option<Vec<Vec<u32>>>,
     /// Agreement under which even a quantised model is contradicted.
@@ -119,6 +125,32 @@ pub fn check_reported(expected: &Expected, queries: u32, parsed: &Parsed) -> (Ch
     }
 }
 
+/// Exactly one BOS (rule R4). The prompts have one, so what shows a second one, or none, is the number of tokens that went in: the runtime's
+/// own, or that of a runner which feeds the ids itself. Adds a reason unless it is confirmed.
+pub fn check_bos(expected: &Expected, parsed: &Parsed, reasons: &mut Vec<String>) -> Option<Check> {
+    if !expected.bos || parsed.queries.is_empty() {
+        return None;
+    }
+    if let Some(how) = parsed.notes.get(note::OWN_PROMPT) {
+        reasons.push(format!("whether the prompts begin with BOS can't be told: they are {how}"));
+        return Some(Check::NotCheckable);
+    }
+    let counts: Option<Vec<u32>> = parsed.queries.iter().map(|q| q.prompt_tokens_reported.or(q.prompt_tokens)).collect();
+    let Some(counts) = counts else {
+        reasons.push("whether the prompts begin with BOS can't be told: the tool counts no prompt tokens".to_owned());
+        return Some(Check::NotCheckable);
+    };
+    let asked = expected.prompt_tokens;
+    let Some(found) = counts.into_iter().find(|n| *n != asked) else { return Some(Check::Confirmed) };
+    let (check, why) = match i64::from(found) - i64::from(asked) {
+        1 => (Check::Contradicted, "one more than the prompt has with its BOS: a second BOS was put before it"),
+        -1 => (Check::Contradicted, "one fewer than the prompt has with its BOS: none was put before it"),
+        _ => (Check::NotCheckable, "so that nothing can be told of the BOS"),
+    };
+    reasons.push(format!("{found} prompt tokens went in, {why}"));
+    Some(check)
+}
+
 /// Tokens: a float model must agree with its float32 reference in full; a quantised one states its agreement.
 pub fn check_tokens(quant: Quant, expected: &Expected, parsed: &Parsed) -> (Check, Option<f64>, Vec<String>) {
     let Some(reference) = &expected.reference else {
@@ -156,7 +188,7 @@ pub fn check_tokens(quant: Quant, expected: &Expected, parsed: &Parsed) -> (Chec
 /// The first contradicted check, in words.
 pub fn contradiction(checks: &Checks) -> Option<String> {
     let bad = |c: Check| c == Check::Contradicted;
-    (bad(checks.count) || bad(checks.tokens) || bad(checks.unit)).then(|| checks.reasons.join("; "))
+    (bad(checks.count) || bad(checks.tokens) || bad(checks.unit) || checks.bos.is_some_and(bad)).then(|| checks.reasons.join("; "))
 }
 
 #[cfg(test)]
@@ -182,6 +214,46 @@ mod tests {
         let expected = Expected { reference: Some(vec![vec![1; 8]]), ..expected };
         let parsed = Parsed { queries: vec![query(Some(32), Some(8))], ..Parsed::default() };
         assert_eq!(check_tokens(Quant::Fp16, &expected, &parsed).0, Check::NotCheckable);
+    }
+
+    #[test]
+    fn one_bos_is_as_many_tokens_as_were_asked() {
+        let bos = |submitted, reported, own: bool| {
+            let query = Query { prompt_tokens: submitted, prompt_tokens_reported: reported, ..Query::default() };
+            let notes = own.then(|| (note::OWN_PROMPT.to_owned(), "the tool's own".to_owned())).into_iter().collect();
+            let mut reasons = Vec::new();
+            let expected = Expected { prompt_tokens: 32, bos: true, ..Expected::default() };
+            (check_bos(&expected, &Parsed { queries: vec![query], notes, ..Parsed::default() }, &mut reasons), reasons.join("; "))
+        };
+        assert_eq!(bos(Some(32), Some(32), false), (Some(Check::Confirmed), String::new()));
+        assert_eq!(bos(Some(32), None, false).0, Some(Check::Confirmed), "a runner that feeds the ids itself");
+        let (check, why) = bos(Some(32), Some(33), false);
+        assert!(
+            check == Some(Check::Contradicted) && why.starts_with("33 prompt tokens went in, one more") && why.contains("second BOS"),
+            "{why}"
+        );
+        let (check, why) = bos(Some(32), Some(31), false);
+        assert!(check == Some(Check::Contradicted) && why.contains("none was put"), "{why}");
+        assert_eq!(bos(Some(32), Some(40), false).0, Some(Check::NotCheckable));
+        assert_eq!(bos(None, None, false).0, Some(Check::NotCheckable));
+        assert_eq!(bos(None, Some(32), true).0, Some(Check::NotCheckable), "llm_bench counts what it was asked for");
+        let without = Expected { prompt_tokens: 32, ..Expected::default() };
+        assert_eq!(check_bos(&without, &Parsed { queries: vec![Query::default()], ..Parsed::default() }, &mut Vec::new()), None);
+    }
+
+    #[test]
+    fn a_second_bos_makes_a_launch_count_for_nothing() {
+        let good = Checks {
+            count: Check::Confirmed,
+            tokens: Check::Confirmed,
+            unit: Check::Confirmed,
+            bos: Some(Check::NotCheckable),
+            token_agreement: None,
+            unit_found: None,
+            reasons: vec!["why".to_owned()],
+        };
+        assert_eq!(contradiction(&good), None);
+        assert_eq!(contradiction(&Checks { bos: Some(Check::Contradicted), ..good }).as_deref(), Some("why"));
     }
 
     #[test]

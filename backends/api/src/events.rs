@@ -6,7 +6,8 @@ use bench_runner_protocol::{ErrorKind, Event, Finish, MAX_WARNINGS, Unit, parse_
 
 use crate::{
     captured::Captured,
-    measurement::{Failure, FailureKind, ParseError, Parsed, Query, Token},
+    measurement::{Failure, FailureKind, Layer, ParseError, Parsed, Query, Token, ValueMeans, note},
+    phases::Phases,
 };
 
 /// Message of a run that left no event at all.
@@ -15,6 +16,9 @@ pub const NO_EVENTS: &str = "the runner printed no event";
 /// No job has as many queries (a soak of twelve hours, one every 43 ms); a file of garbage may.
 /// The test reads fewer: a debug build takes ten seconds for so many.
 const MAX_QUERIES: usize = if cfg!(test) { 20_000 } else { 1_000_000 };
+
+/// The most operations of a launch: a model of a hundred blocks has some ten thousand of them, in each phase.
+const MAX_LAYERS: usize = 200_000;
 
 /// The most that repeated notes of one key grow to, in bytes.
 const MAX_NOTE: usize = 16 << 10;
@@ -58,6 +62,9 @@ fn read(captured: &Captured, most: usize) -> Result<(Parsed, Option<ParseError>)
             break;
         }
     }
+    let (phases, odd) = open.phases.finish();
+    parsed.phases = phases;
+    parsed.warnings.extend(odd);
     if open.idle_unknown {
         let text = "idle_end without an idle_begin between load_end and the first query: not taken for idle";
         parsed.warnings.push(text.to_owned());
@@ -81,6 +88,9 @@ struct Open {
     idle: Option<u64>,
     /// An idle time was told whose begin, or what it was, is not known.
     idle_unknown: bool,
+    /// Operations so far, by graph and phase.
+    places: BTreeMap<(String, String), u32>,
+    phases: Phases,
 }
 
 /// Takes one event: within the window, and of so many queries at most.
@@ -96,7 +106,10 @@ fn take(
     parsed.ended = matches!(event, Event::End { .. });
     match event {
         Event::LoadBegin { t_ns } => open.load = Some(t_ns),
-        Event::LoadEnd { t_ns, unit, .. } => {
+        Event::LoadEnd { t_ns, unit, graphs } => {
+            if !graphs.is_empty() {
+                parsed.notes.insert(note::GRAPHS.to_owned(), graphs.join(", ").chars().take(MAX_NOTE).collect());
+            }
             parsed.load_ns = open.load.filter(|b| *b <= t_ns).map(|b| (b, t_ns));
             parsed.unit_reported = unit.map(unit_word);
         }
@@ -134,6 +147,8 @@ fn take(
                 q.reported = reported;
             }
         }
+        Event::PhaseBegin { t_ns, phase, query, i } => open.phases.begin(query, i, phase, t_ns),
+        Event::PhaseEnd { t_ns, phase, query } => open.phases.end(query, &phase, t_ns, window_ns),
         Event::Note { key, value, .. } => {
             // One note a graph is usual: they stand beside each other.
             let more = |old: &mut String| {
@@ -151,8 +166,33 @@ fn take(
             };
             parsed.failure.get_or_insert(Failure::new(kind, message));
         }
+        Event::Layer { name, graph, phase, op, unit, duration_us, cycles, count, method, .. } => {
+            let known = |v: f64| (v.is_finite() && v >= 0.0).then_some(v);
+            let cycles = cycles.filter(|_| duration_us.is_none()).map(|n| n as f64);
+            if parsed.layers.len() == MAX_LAYERS {
+                return Err(format!("more than {MAX_LAYERS} layers"));
+            }
+            let (graph, phase) =
+                (graph.unwrap_or_default(), phase.filter(|p| matches!(p.as_str(), "prefill" | "decode")).unwrap_or_default());
+            let index = open.places.entry((graph.clone(), phase.clone())).or_default();
+            parsed.layers.push(Layer {
+                graph,
+                phase,
+                index: *index,
+                name,
+                op_type: op,
+                unit: unit.map(unit_word),
+                value: duration_us.or(cycles).and_then(known),
+                value_unit: if cycles.is_some() { "cycles" } else { "us" }.to_owned(),
+                count,
+                method: method.unwrap_or_else(|| "runner".to_owned()),
+                value_means: cycles.is_none().then_some(ValueMeans::WallTime),
+                ..Layer::default()
+            });
+            *index += 1;
+        }
         // Tokens of several in a line come as single ones.
-        Event::End { .. } | Event::Tokens { .. } | Event::Memory { .. } | Event::Layer { .. } => {}
+        Event::End { .. } | Event::Tokens { .. } | Event::Memory { .. } => {}
     }
     Ok(())
 }
@@ -184,7 +224,13 @@ fn in_window(event: &Event, window_ns: Option<(u64, u64)>) -> Result<(), String>
         Event::Token { t_ns, .. } | Event::Tokens { t_ns, .. } => ("token", *t_ns),
         Event::QueryEnd { t_ns, .. } => ("query_end", *t_ns),
         Event::End { t_ns } => ("end", *t_ns),
-        Event::Note { .. } | Event::Memory { .. } | Event::Layer { .. } | Event::Error { .. } => return Ok(()),
+        // Phases outside are left out, with a warning.
+        Event::PhaseBegin { .. }
+        | Event::PhaseEnd { .. }
+        | Event::Note { .. }
+        | Event::Memory { .. }
+        | Event::Layer { .. }
+        | Event::Error { .. } => return Ok(()),
     };
     match window_ns {
         Some((start, end)) if t_ns < start || t_ns > end => {
@@ -311,6 +357,35 @@ mod tests {
             let error = parse(&with(t), None).expect_err("overlap");
             assert_eq!(error.message, "query 1 begins before query 0 is over: answer one after the other");
         }
+    }
+
+    #[test]
+    fn layers_keep_their_order_within_a_phase() {
+        let lines = r#"{"v":1,"event":"layer","t_ns":16,"name":"embed","phase":"prefill","op":"Gather","unit":"cpu","duration_us":2.5,"count":3,"method":"mnn-callback"}
+{"v":1,"event":"layer","t_ns":16,"name":"embed","phase":"decode","cycles":7}
+{"v":1,"event":"layer","t_ns":16,"name":"lm_head","phase":"prefill","duration_us":-1.0}
+{"v":1,"event":"layer","t_ns":16,"name":"x","phase":"<b>"}
+"#;
+        let parsed = parse(&with("{\"v\":1,\"event\":\"end\"", &format!("{lines}{{\"v\":1,\"event\":\"end\"")), None).unwrap();
+        let told: Vec<_> = parsed
+            .layers
+            .iter()
+            .map(|l| (l.phase.as_str(), l.index, l.name.as_str(), l.value, l.value_unit.as_str(), l.method.as_str()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("prefill", 0, "embed", Some(2.5), "us", "mnn-callback"),
+                ("decode", 0, "embed", Some(7.0), "cycles", "runner"),
+                // Less than nothing is no time.
+                ("prefill", 1, "lm_head", None, "us", "runner"),
+                ("", 0, "x", None, "us", "runner"),
+            ]
+        );
+        assert_eq!(
+            (parsed.layers[0].op_type.as_deref(), parsed.layers[0].unit.as_deref(), parsed.layers[0].count),
+            (Some("Gather"), Some("cpu"), Some(3))
+        );
     }
 
     #[test]

@@ -14,8 +14,11 @@ mod job;
 pub mod knowledge;
 mod measurement;
 pub mod npu;
+mod parts;
+mod phases;
 mod reader;
 pub mod text;
+pub mod timeline;
 pub mod tool;
 
 pub use backend::{
@@ -25,9 +28,14 @@ pub use backend::{
 pub use bench_runner_protocol::{EVENTS_ENV, Job};
 pub use captured::{Captured, Ended, Evidence};
 pub use cell::{Axis, Cell, DeviceClass, Geometry, Model, Pass, Quant, Setting, Unit, Workload};
-pub use checks::{Check, Checks, Expected, check_count, check_reported, check_tokens, contradiction};
+pub use checks::{Check, Checks, Expected, check_bos, check_count, check_reported, check_tokens, contradiction};
 pub use events::{NO_EVENTS, parsed_from_events, parsed_until_wrong};
 pub use job::{JOB_FILE, idled, job, job_bytes, mixed, prolonged};
-pub use measurement::{Failure, FailureKind, GraphTime, Hint, Layer, ParseError, Parsed, Query, Token};
+pub use measurement::{
+    DramTraffic, Failure, FailureKind, Fallback, GraphTime, Hint, Layer, ParseError, Parsed, Query, TOKENS_PER_STEP, Token, ValueMeans,
+    note,
+};
 pub use npu::NpuProfile;
+pub use parts::PhasePart;
+pub use phases::PhaseSpan;
 pub use reader::{ReadMeasurement, Reader, Reading, SourceFile, Unreadable};

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{cell::words, npu::NpuProfile, reader::ReadMeasurement};
+use crate::{cell::words, npu::NpuProfile, parts::PhasePart, phases::PhaseSpan, reader::ReadMeasurement};
 
 words! {
     /// Who is to blame for a failure. Only runtime, model and verify failures say something about the cell.
@@ -105,12 +105,29 @@ impl Query {
         put("decode_us", metric("decode_tok_s").zip(steps).map(|(rate, n)| n * 1e6 / rate));
         put("decode_steps", steps);
         put("e2e_us", metric("e2e_ms").map(|ms| ms * 1e3));
+        put(TOKENS_PER_STEP, metric(TOKENS_PER_STEP));
         Self { query, prompt_tokens_reported: prompt, generated_reported: generated, reported, aggregate_n: Some(n), ..Self::default() }
     }
 }
 
+words! {
+    /// What the number of a [`Layer`] is. Only like is added up or compared.
+    ValueMeans {
+        /// Cycles of all threads of the accelerator (HVX, HMX, DMA) together: work, not a length of time.
+        ThreadCycles = "thread-cycles",
+        /// Cycles that the operation adds to the longest chain of the graph.
+        CriticalPathCycles = "critical-path-cycles",
+        /// Cycles from the operation's begin to its end, on the counter of one core.
+        ElapsedCycles = "elapsed-cycles",
+        /// From the operation's begin to its end, on the clock of the processor that ran it.
+        WallTime = "wall-time",
+        /// The row is a type of operation: the times of all of that type together.
+        WallTimeOfType = "wall-time-of-type",
+    }
+}
+
 /// One operation of a graph, from a profiling pass.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Layer {
     /// Name of the graph, or an empty text.
     pub graph: String,
@@ -128,10 +145,56 @@ pub struct Layer {
     pub value: Option<f64>,
     /// `us` or `cycles`. Cycles are never turned into time.
     pub value_unit: String,
-    /// Executions that the value is summed or averaged over, when known.
+    /// Executions that the value is the mean of, when known.
     pub count: Option<u32>,
     /// Where the value comes from, for instance `qnn-detailed`.
     pub method: String,
+    /// What the value is, when the tool's documentation says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value_means: Option<ValueMeans>,
+    /// What the tool itself prints for the whole graph, in the value's unit and as the mean of the same executions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph_total: Option<f64>,
+    /// What else the tool says of the operation, under short names with their units: `wait_cycles`, `dram_read_bytes`, `resources`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub details: BTreeMap<String, String>,
+}
+
+/// An operation that did not run on the unit that was asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fallback {
+    /// Its name; empty when the whole model fell back.
+    pub op: String,
+    /// Its type, when the tool says.
+    pub op_type: Option<String>,
+    /// Where it ran instead: `npu`, `gpu`, `cpu`; `None` when nothing ran it.
+    pub unit: Option<String>,
+    /// The tool's reason, when it gives one.
+    pub reason: Option<String>,
+    /// What said so, for instance `qnn-ep-log`.
+    pub source: String,
+}
+
+/// What went between an accelerator and the memory in one traced execution of a graph, as the tool counted it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DramTraffic {
+    /// `prefill`, `decode`, or empty.
+    pub phase: String,
+    /// Bytes read.
+    pub read_bytes: f64,
+    /// Bytes written.
+    pub write_bytes: f64,
+    /// Time of the execution, us: the accelerator's own, with tracing on.
+    pub time_us: f64,
+    /// What counted them, for instance `qnn-optrace`.
+    pub source: String,
+}
+
+impl DramTraffic {
+    /// Reads and writes over the time, in 10^9 bytes a second.
+    pub fn gb_s(&self) -> f64 {
+        (self.read_bytes + self.write_bytes) / self.time_us / 1e3
+    }
 }
 
 /// Time of one graph under a tool that has no token loop (rule R11).
@@ -163,15 +226,27 @@ pub struct Parsed {
     pub unit_reported: Option<String>,
     /// Queries in order.
     pub queries: Vec<Query>,
+    /// Parts of the load and of queries, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseSpan>,
+    /// Parts of phases, from the runtime's own profile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PhasePart>,
     /// Times of whole graphs, where the tool has no token loop.
     #[serde(default)]
     pub graphs: Vec<GraphTime>,
     /// Operations, from the profile pass.
     pub layers: Vec<Layer>,
+    /// Operations that fell back to another unit, as the runtime's log or trace says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallbacks: Vec<Fallback>,
+    /// Traffic of the memory, from a trace of the accelerator.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dram: Vec<DramTraffic>,
     /// What the runtime's own profile says of the NPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub npu: Option<NpuProfile>,
-    /// Facts that the runner noted: versions, effective options.
+    /// Facts that the runner or the adapter noted: versions, effective options, and what [`note`] names.
     pub notes: BTreeMap<String, String>,
     /// What was odd but not fatal.
     pub warnings: Vec<String>,
@@ -180,6 +255,36 @@ pub struct Parsed {
     /// The runner said that it had done everything: the event `end`.
     #[serde(default)]
     pub ended: bool,
+}
+
+/// Keys of [`Parsed::notes`] from which the tables have columns of their own.
+pub mod note {
+    /// How the next token is chosen: `greedy`, or the sampler in effect. Without it nobody knows.
+    pub const SAMPLING: &str = "sampling";
+    /// How tokens are guessed ahead (`ssd-q1`, `lade`, ...); `false`, or no such note, where each step gives one token.
+    pub const SPECULATIVE: &str = "speculative";
+    /// The tool makes prompts of its own instead of taking bench's: how, in words.
+    pub const OWN_PROMPT: &str = "prompt";
+    /// Names of the graphs that ran, joined by `, `.
+    pub const GRAPHS: &str = "graphs";
+    /// AR of the prefill graph, in tokens: of static graphs only.
+    pub const CHUNK: &str = "chunk";
+    /// Context length that static graphs were compiled for, in tokens.
+    pub const CONTEXT: &str = "context";
+}
+
+/// Key of [`Query::reported`]: tokens that one step of the model gave on average, as the runtime counts them (speculative decoding).
+pub const TOKENS_PER_STEP: &str = "tokens_per_step";
+
+impl Parsed {
+    /// How tokens are guessed ahead (rule R5): the note's word, `unknown` where it is a bare yes; `None` for plain decoding.
+    pub fn speculative(&self) -> Option<&str> {
+        match self.notes.get(note::SPECULATIVE).map(String::as_str) {
+            None | Some("" | "false" | "0" | "no") => None,
+            Some("true" | "1" | "yes") => Some("unknown"),
+            Some(kind) => Some(kind),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! `bench parse`: reading output that a user already has from the framework's own tool.
 
+use std::io::BufRead;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    measurement::{Failure, Layer},
+    measurement::{DramTraffic, Failure, Layer},
     npu::NpuProfile,
 };
 
@@ -46,6 +48,14 @@ impl ReadMeasurement {
         }
         self
     }
+
+    /// Adds what the tool printed, under its own name, unless it is not a finite number. A whole number stays one.
+    pub fn report(&mut self, name: impl Into<String>, value: f64) -> &mut Self {
+        let number =
+            if value.fract() == 0.0 && value.abs() < 9e15 { Some((value as i64).into()) } else { serde_json::Number::from_f64(value) };
+        self.reported.extend(number.map(|number| (name.into(), Value::Number(number))));
+        self
+    }
 }
 
 /// What a tool's output says.
@@ -58,6 +68,9 @@ pub struct Reading {
     /// What a profile says of the NPU, all graphs together. For adapters: `bench parse` has every figure under `reported`.
     #[serde(skip)]
     pub npu: Option<NpuProfile>,
+    /// Traffic of the memory. For adapters: `bench parse` has it among the metrics.
+    #[serde(skip)]
+    pub dram: Vec<DramTraffic>,
     /// What was odd.
     pub warnings: Vec<String>,
     /// The failed run that the output shows, whatever the tool's exit status was.
@@ -80,4 +93,10 @@ pub trait Reader: Sync {
     fn id(&self) -> &'static str;
     /// Reads several files of ONE run. Never panics, whatever the bytes.
     fn read(&self, files: &[SourceFile]) -> Result<Reading, Unreadable>;
+    /// Reads a profile that is too large to be held, in memory that does not grow with it. `head` is how it begins, `from` gives all of it.
+    /// `None`: nothing that this reader can take in pieces.
+    fn stream(&self, name: &str, head: &str, from: &mut dyn BufRead) -> Option<Result<Reading, Unreadable>> {
+        let _ = (name, head, from);
+        None
+    }
 }

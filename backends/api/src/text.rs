@@ -3,6 +3,8 @@
 //! Liberal in what is taken as text (terminal colours, Windows line ends, UTF-16 of a PowerShell redirection), strict in what becomes a
 //! number: `1,234` is neither 1234 nor 1.234, so that it is no number at all.
 
+use std::io::{self, BufRead, Read};
+
 use crate::reader::SourceFile;
 
 /// Ten days: a longer time in a benchmark's output is a wrapped counter or a wrong unit.
@@ -35,6 +37,36 @@ pub fn decode(bytes: &[u8]) -> String {
         [0xff, 0xfe, rest @ ..] => wide(rest, u16::from_le_bytes),
         [0xfe, 0xff, rest @ ..] => wide(rest, u16::from_be_bytes),
         _ => String::from_utf8_lossy(bytes).into_owned(),
+    }
+}
+
+/// A longer line is no line of a text: of a file without line ends, say.
+const LONGEST_LINE: u64 = 1 << 20;
+
+/// Calls `line` for every line, [`clean`]ed, with one line in memory at a time: for profiles of gigabytes. What is not valid UTF-8 is replaced. A
+/// number that the file ends in, see [`cut_number`], is left out.
+///
+/// # Errors
+/// What `from` says, and `InvalidData` for a line of more than 1 MiB.
+pub fn each_line(from: &mut dyn BufRead, mut line: impl FnMut(&str)) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    loop {
+        bytes.clear();
+        (&mut *from).take(LONGEST_LINE).read_until(b'\n', &mut bytes)?;
+        let Some(last) = bytes.last() else { return Ok(()) };
+        let whole = *last == b'\n';
+        if !whole && bytes.len() as u64 == LONGEST_LINE {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a line of more than 1 MiB"));
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let text = text.trim_end_matches(['\r', '\n']);
+        if !whole {
+            line(&text[..text.len() - cut_number(text).len()]);
+        } else if text.bytes().all(|b| matches!(b, b' '..=b'~' | b'\t')) {
+            line(text);
+        } else {
+            clean(text).lines().for_each(&mut line);
+        }
     }
 }
 
@@ -235,6 +267,26 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(of(&SourceFile { name: String::new(), bytes: text.as_bytes().to_vec() }), expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn lines_are_those_of_the_whole_text() {
+        for bytes in
+            [&b"\xef\xbb\xbfa\r\nb\r\r\n\n\x1b[1mc\x1b[0m\rd\ne 140"[..], b"", b"\n\n", b"one", b"\xff\xfeno UTF-16 here\nx", b"12"]
+        {
+            let mut lines = Vec::new();
+            // A reader that gives three bytes at a time.
+            each_line(&mut io::BufReader::with_capacity(3, bytes), |line| lines.push(line.to_owned())).unwrap();
+            let mut text = clean(&String::from_utf8_lossy(bytes));
+            text.truncate(text.len() - cut_number(&text).len());
+            let whole: Vec<&str> = text.lines().collect();
+            assert_eq!(
+                lines.iter().filter(|l| !l.is_empty()).collect::<Vec<_>>(),
+                whole.iter().filter(|l| !l.is_empty()).collect::<Vec<_>>()
+            );
+        }
+        let endless = vec![b'x'; (1 << 20) + 1];
+        assert!(each_line(&mut &endless[..], |_| ()).is_err());
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use bench_backend_api::{
     Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure,
     Installed, Invocation, JOB_FILE, Launch, Need, ParseError, Parsed, Paths, Program, Quant, Recipe, Source, StagedFile, Step, Unit,
-    check_count, check_tokens, job, job_bytes, parsed_from_events,
+    check_bos, check_count, check_tokens, job, job_bytes, parsed_from_events,
 };
 
 /// A program that speaks the runner protocol.
@@ -130,6 +130,7 @@ impl Backend for CommandBackend {
         let (count, mut reasons) = check_count(expected, parsed);
         let (tokens, token_agreement, why) = check_tokens(cell.quant, expected, parsed);
         reasons.extend(why);
+        let bos = check_bos(expected, parsed, &mut reasons);
         let unit = match &parsed.unit_reported {
             Some(found) if found == cell.unit.as_str() => Check::Confirmed,
             Some(found) => {
@@ -141,6 +142,6 @@ impl Backend for CommandBackend {
                 Check::NotCheckable
             }
         };
-        Checks { count, tokens, unit, token_agreement, unit_found: parsed.unit_reported.clone(), reasons }
+        Checks { count, tokens, unit, bos, token_agreement, unit_found: parsed.unit_reported.clone(), reasons }
     }
 }

@@ -3,15 +3,17 @@
 
 mod config;
 mod device;
+mod same_binary;
 
 use std::collections::BTreeMap;
 
 use bench_backend_api::{
     Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure,
     FailureKind, Hint, Installed, Invocation, JOB_FILE, Job, Launch, Need, ParseError, Parsed, Paths, Program, Recipe, Source, StagedFile,
-    Step, Unit, check_count, check_tokens, job, job_bytes,
+    Step, Unit, check_bos, check_count, check_tokens, job, job_bytes,
     knowledge::Table,
     parsed_from_events,
+    timeline::Timeline,
     tool::{self, Told},
 };
 use bench_backend_qnn::{
@@ -27,6 +29,9 @@ pub struct Genie;
 
 const PROFILE: &str = "genie_profile.json";
 
+/// Genie's own step, the last one.
+const QUERY: &str = "query";
+
 fn runner() -> Need {
     Need::Runner { name: "bench-genie-runner".to_owned() }
 }
@@ -37,11 +42,12 @@ impl Backend for Genie {
     }
 
     fn describe(&self) -> Description {
-        Description { name: "Genie", default_unit: Unit::Npu, makes: context::MADE, layers: false }
+        Description { name: "Genie", default_unit: Unit::Npu, makes: context::MADE, layers: true }
     }
 
     fn needs(&self, device: &DeviceFacts) -> Vec<Need> {
-        if device.remote { device::needs(device) } else { vec![package(), runner()] }
+        let own = if device.remote { device::needs(device) } else { vec![package(), runner()] };
+        own.into_iter().chain(same_binary::needs(device)).collect()
     }
 
     fn probe(&self, device: &DeviceFacts, installed: &Installed) -> Availability {
@@ -97,7 +103,7 @@ impl Backend for Genie {
         let model = config::files(launch).map(|f| StagedFile { name: f.clone(), source: Source::Artifact(f.clone()) });
         if launch.device.remote {
             let job = || Ok(job_bytes(&genie_job(launch, "libGenie.so".to_owned())?));
-            return Ok(device::stage(launch, job)?.into_iter().chain(model).collect());
+            return Ok(same_binary::staged(launch, device::stage(launch, job)?.into_iter().chain(model).collect()));
         }
         tool::runs_here(launch.cell, &device::PROGRAMS[1..])?;
         if let Some(profile) = launch.cell.asked(Axis::PerfProfile) {
@@ -111,18 +117,27 @@ impl Backend for Genie {
             StagedFile { name: CONFIG.to_owned(), source: Source::Bytes(config) },
         ];
         files.extend(model);
-        Ok(files)
+        Ok(same_binary::staged(launch, files))
     }
 
     fn steps(&self, launch: &Launch<'_>, paths: &Paths) -> Vec<Step> {
+        let others = same_binary::steps(launch, paths);
         if launch.device.remote {
-            return device::steps(launch, paths);
+            return others.into_iter().chain(device::steps(launch, paths)).collect();
         }
         let libraries = launch.installed.path(&package()).to_owned();
         let env = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), libraries)]);
-        let invocation =
-            Invocation { program: Program::Need(runner()), args: vec![JOB_FILE.to_owned()], env, outputs: vec![PROFILE.to_owned()] };
-        vec![Step { name: "query".to_owned(), invocation }]
+        let invocation = Invocation {
+            program: Program::Need(runner()),
+            args: vec![JOB_FILE.to_owned()],
+            env,
+            outputs: vec![PROFILE.to_owned(), CONFIG.to_owned()],
+        };
+        others.into_iter().chain([Step { name: QUERY.to_owned(), invocation }]).collect()
+    }
+
+    fn excuse(&self, step: &str, captured: &Captured) -> Option<String> {
+        (step != QUERY).then(|| same_binary::excuse(step, captured))
     }
 
     fn parse(&self, captured: &Captured) -> Result<Parsed, ParseError> {
@@ -132,6 +147,9 @@ impl Backend for Genie {
         };
         if let Some(told) = Told::of(captured) {
             told.note(&mut parsed);
+        }
+        for (key, value) in captured.files.get(CONFIG).map(|bytes| config::notes(bytes)).unwrap_or_default() {
+            parsed.notes.entry(key.to_owned()).or_insert(value);
         }
         for q in &mut parsed.queries {
             // Asked for one token, Genie hands it out and counts none.
@@ -147,6 +165,7 @@ impl Backend for Genie {
             parsed.notes.insert("runtime_version".to_owned(), format!("Genie API {version}"));
         }
         parsed.notes.insert("engine".to_owned(), "genie".to_owned());
+        same_binary::layers(captured, &mut parsed);
         Ok(parsed)
     }
 
@@ -155,6 +174,8 @@ impl Backend for Genie {
         let (count, mut reasons) = way.map_or_else(|| check_count(expected, parsed), |way| way.check_count(expected, parsed));
         let (tokens, token_agreement, why) = check_tokens(cell.quant, expected, parsed);
         reasons.extend(why);
+        // Genie puts BOS before what it is given, which has none, and counts it.
+        let bos = check_bos(expected, parsed, &mut reasons);
         // Genie does not say what it ran on. Its engine is QnnHtp by configuration; the evidence is the HTP library in its process.
         let mapped = captured.evidence.mapped.iter().any(|l| l.contains("libQnnHtp"));
         let (unit, unit_found) = match (mapped, parsed.unit_reported.as_deref()) {
@@ -167,7 +188,11 @@ impl Backend for Genie {
             Check::NotCheckable => reasons.push("libQnnHtp.so was not seen in the process".to_owned()),
             Check::Confirmed => {}
         }
-        Checks { count, tokens, unit, token_agreement, unit_found, reasons }
+        Checks { count, tokens, unit, bos, token_agreement, unit_found, reasons }
+    }
+
+    fn timelines(&self, file: &str, bytes: &[u8]) -> Vec<Timeline> {
+        crate::timeline::timelines(file, bytes)
     }
 
     fn knowledge(&self) -> &'static Table {

@@ -7,6 +7,7 @@ use bench_backend_qnn::codes;
 
 mod adapter;
 mod reader;
+mod timeline;
 
 pub use adapter::Genie;
 

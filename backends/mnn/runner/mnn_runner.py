@@ -67,9 +67,14 @@ class Events:
     def defer(self, event, t_ns, **fields):
         self._deferred.append((event, t_ns, fields))
 
+    def defer_phase(self, phase, begin, end, **fields):
+        self.defer("phase_begin", begin, phase=phase, **fields)
+        fields.pop("i", None)
+        self.defer("phase_end", end, phase=phase, **fields)
+
     def flush(self):
         waiting, self._deferred = self._deferred, []
-        # Only tokens are deferred, those of one query, in order.
+        # In a soak only tokens are deferred, those of one query, in order.
         for at in range(0, len(waiting), 1024) if self.compact else ():
             (_, t_ns, first), part = waiting[at], waiting[at : at + 1024]
             times, ids = [t for _, t, _ in part], [fields["id"] for _, _, fields in part]
@@ -142,6 +147,8 @@ def settings(job):
         config["backend_type"] = default
     if config.get("backend_type", "cpu") not in BACKENDS:
         raise Failure("usage", f"backend_type {config['backend_type']!r}: one of {', '.join(BACKENDS)}")
+    if job["profile"] == "layers":
+        config["enable_debug"] = True  # has to stand before the load
     return config
 
 
@@ -185,11 +192,12 @@ def check_files(path, vocab):
 
 
 def load(job, config, events):
-    """The loaded model. The import belongs to the load: it is MNN's library that comes with it."""
+    """The loaded model and its unit. The import belongs to the load: it is MNN's library that comes with it."""
     file = job["model"]["files"].get("config")
     if file is None:
         raise Failure("usage", "model.files.config is missing")
-    events.now("load_begin")
+    opened = time.monotonic_ns()
+    events.now("load_begin", opened)
     written = check_files(file, job["model"]["vocab"])
     begun = time.monotonic_ns()
     with stdout_into(LOAD_LOG):
@@ -203,9 +211,14 @@ def load(job, config, events):
         if model is None:
             raise Failure("model", f"{file}: MNN made no model of it")
         model.set_config(config)
+        configured = time.monotonic_ns()
         # The wrapper's own load() has no result.
         loaded = model._c_obj.load()
     loaded_at = time.monotonic_ns()
+    # MNN's load() reads the weights and makes its graphs in one call.
+    times = (opened, begun, imported, configured, loaded_at)
+    for phase, begin, end in zip(("read", "library", "init", "prepare"), times, times[1:]):
+        events.defer_phase(phase, begin, end)
     events.now("note", key="runtime_version", value=MNN.version())
     events.now("note", key="import_us", value=str((imported - begun) // 1000))
     with open(LOAD_LOG, encoding="utf-8", errors="replace") as log:
@@ -218,8 +231,90 @@ def load(job, config, events):
     fallback = FALLBACK.search(text)
     if fallback:
         events.now("note", key="fallback", value=fallback.group())
-    events.now("load_end", loaded_at, unit=proven_unit({**written, **config}, bool(fallback)))
-    return model
+    unit = proven_unit({**written, **config}, bool(fallback))
+    events.now("load_end", loaded_at, unit=unit)
+    return model, unit
+
+
+class Operators:
+    """Time of every operator of the engine's own forwards, by MNN's debug callback: it is called before and after each operator.
+
+    Python's package does not pass Llm::setDebugCallback on, but its library exports it. What is called here are exported functions of the
+    library, with GNU's layout of std::function, and only where the object is what it is taken for. The mode costs time (enable_debug):
+    it belongs into a profiling pass, whose token times count for nothing."""
+
+    METHOD = "mnn-callback"
+
+    def __init__(self, model):
+        import _mnncengine
+
+        library = ctypes.CDLL(_mnncengine.__file__)
+        # A Python object's head is followed by the pointer to the C++ object, which begins with its class's table of functions.
+        self._llm = ctypes.c_void_p.from_address(id(model._c_obj) + object.__basicsize__).value
+        functions = ctypes.addressof(ctypes.c_char.in_dll(library, "_ZTVN3MNN11Transformer3LlmE")) + 2 * ctypes.sizeof(ctypes.c_void_p)
+        if not self._llm or ctypes.c_void_p.from_address(self._llm).value != functions:
+            raise ValueError("the model is not a plain Llm of MNN")
+        self._name, self._type = (library[f"_ZNK3MNN12OperatorInfo4{what}Ev"] for what in ("name", "type"))
+        for function in (self._name, self._type):  # a std::string's first field is the address of its text
+            function.argtypes, function.restype = [ctypes.c_void_p], ctypes.POINTER(ctypes.c_char_p)
+        install = library["_ZN3MNN11Transformer3Llm16setDebugCallbackEOSt8functionIFbRKSt6vectorIPNS_6TensorESaIS5_EEPKNS_12OperatorInfoEEESF_"]
+        install.argtypes, install.restype = [ctypes.c_void_p] * 3, None
+        manager = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)
+        invoker = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
+
+        class Function(ctypes.Structure):
+            _fields_ = [("data", ctypes.c_void_p * 2), ("manager", manager), ("invoker", invoker)]
+
+        # Nothing is held, so that there is nothing to copy or to free.
+        managed = manager(lambda *_: False)
+        self._kept = [managed, invoker(self._before), invoker(self._after)]  # the library calls them as long as the process lives
+        functions = [Function(manager=managed, invoker=called) for called in self._kept[1:]]
+        install(self._llm, *map(ctypes.addressof, functions))
+        self._forward, self._forwards, self._begun = [], {"prefill": [], "decode": []}, 0
+
+    def _before(self, _data, _tensors, _info):
+        self._begun = time.monotonic_ns()
+        return True
+
+    def _after(self, _data, _tensors, info):
+        took = time.monotonic_ns() - self._begun
+        self._forward.append((self._name(info[0])[0], self._type(info[0])[0], took))
+        return True
+
+    def forward(self, phase):
+        """A forward begins; without a phase it is not counted."""
+        self._forward = []
+        if phase:
+            self._forwards[phase].append(self._forward)
+
+    def write(self, events):
+        for phase, forwards in self._forwards.items():
+            if not forwards:
+                continue
+            # Where MNN lays a graph out again, it has other operators: those of most forwards are told.
+            names = [tuple(name for name, _, _ in forward) for forward in forwards]
+            usual = max(names, key=names.count)
+            same = [forward for forward, of in zip(forwards, names) if of == usual]
+            events.now("note", key="operators", value=f"{phase}: {len(usual)}, mean of {len(same)} of {len(forwards)} forwards, the discarded query apart")
+            for operator in zip(*same):
+                name, kind, _ = operator[0]
+                events.now(
+                    "layer", name=name.decode(errors="replace"), phase=phase, op=kind.decode(errors="replace"), unit="cpu",
+                    duration_us=sum(took for _, _, took in operator) / len(operator) / 1000, count=len(operator), method=self.METHOD,
+                )
+
+
+def operators(model, job, unit, events):
+    """The times of operators in a profiling pass, else None. A GPU or NPU computes after the callback: its times would mean nothing."""
+    if job["profile"] != "layers":
+        return None
+    try:
+        if unit != "cpu":
+            raise ValueError("only on the CPU does an operator end before its callback")
+        return Operators(model)
+    except (ImportError, AttributeError, ValueError) as e:
+        events.now("note", key="operators", value=f"no times of operators: {e}")
+        return None
 
 
 def proven_unit(config, fallback):
@@ -234,15 +329,20 @@ def proven_unit(config, fallback):
     return "cpu" if config.get("backend_type", "cpu") == "cpu" else None
 
 
-def answer(model, query, job, events):
+def answer(model, query, job, events, profile=None):
     """Greedy; nothing ends it before gen_tokens."""
     import numpy
 
     number, ids, n, vocab = query["query"], query["ids"], query["gen_tokens"], job["model"]["vocab"]
 
-    def step(tokens):
+    def step(i, tokens):
+        if profile is not None:
+            profile.forward(None if number == 0 and len(job["queries"]) > 1 else "prefill" if i == 0 else "decode")
+        output = model.forward(tokens)
+        ran = time.monotonic_ns()
         # The prefill gives the logits of the last position alone, or of all.
-        logits = numpy.asarray(model.forward(tokens).read()).reshape(-1)
+        logits = numpy.asarray(output.read()).reshape(-1)
+        read = time.monotonic_ns()
         if logits.size not in (vocab, vocab * len(tokens)):
             raise Failure("model", f"query {number}: {logits.size} logits for {len(tokens)} tokens and a vocabulary of {vocab}")
         row = logits[-vocab:]
@@ -250,20 +350,22 @@ def answer(model, query, job, events):
         # Damaged weights; a NaN is larger than nothing.
         if not (row[token] > row[token - 1] or row[token] > row[(token + 1) % vocab]):
             raise Failure("model", f"query {number}: the logits are all the same or no numbers")
+        now = time.monotonic_ns()
+        events.defer("token", now, query=number, i=i, id=token)
+        steps.append((ran, read, now))
         return token
 
     model.generate_init()  # without reuse_kv it empties the KV cache
-    made, failure, finish = 0, None, "length"
+    failure, finish, steps = None, "length", []
     events.now("prompt", query=number, tokens=len(ids))
+    begun = time.monotonic_ns()
     try:
         if len(ids) + n - 1 > job["model"]["context"]:
             finish = "context"
             raise Failure("usage", f"query {number}: {len(ids)} prompt tokens and {n} new ones do not fit a context of {job['model']['context']}")
-        token = step(ids)
-        events.defer("token", time.monotonic_ns(), query=number, i=0, id=token)
-        for made in range(1, n):
-            token = step([token])
-            events.defer("token", time.monotonic_ns(), query=number, i=made, id=token)
+        token = step(0, ids)
+        for i in range(1, n):
+            token = step(i, [token])
     except Failure as e:
         failure = e
     except Exception as e:
@@ -275,15 +377,30 @@ def answer(model, query, job, events):
     if failure is not None and finish == "length":
         finish = "error"
     calls, total = context.get("gen_seq_len", 0), context.get("all_seq_len", 0)
+    sums = phases(number, begun, steps, events if job["profile"] == "layers" and not events.compact else None)
     events.now(
         "query_end", ended, query=number, finish=finish,
         # MNN counts its forwards and all tokens that went in: the prompt and, from the second forward on, one each.
         prompt_tokens=total - (calls - 1) if calls else None, generated_tokens=calls or None,
         # It keeps its times in generate() only; here they are 0, which is "not given".
-        reported={name: context[name] for name in ("prefill_us", "decode_us", "sample_us") if context.get(name)},
+        reported={name: context[name] for name in ("prefill_us", "decode_us", "sample_us") if context.get(name)} | sums,
     )
     if failure is not None:
         raise failure
+
+
+def phases(query, begun, steps, events):
+    """Sums by stage and phase, us, for `reported`; single stretches go into the events where there are any. They touch: what is between two
+    calls of MNN, a microsecond of Python, is in the one that follows."""
+    sums = {}
+    for i, times in enumerate(steps):
+        for phase, end in zip(("execute", "d2h", "sample"), times):
+            name = f"{'decode' if i else 'prefill'}_{phase}_us"
+            sums[name] = sums.get(name, 0) + (end - begun) / 1000
+            if events is not None:
+                events.defer_phase(phase, begun, end, query=query, i=i)
+            begun = end
+    return sums
 
 
 def work(arguments, events):
@@ -291,7 +408,8 @@ def work(arguments, events):
         raise Failure("usage", "one argument is expected: the job file")
     job = read_job(arguments[0])
     config = settings(job)
-    model = load(job, config, events)
+    model, unit = load(job, config, events)
+    profile = operators(model, job, unit, events)
     if job["perf_profile"] is not None:
         events.now("note", key="ignored", value=f"perf_profile={job['perf_profile']}: MNN has none")
     events.now("note", key="step", value="a token = MNN forward() from Python, logits copied to numpy, argmax there; the first one over the whole prompt")
@@ -304,8 +422,10 @@ def work(arguments, events):
     # A soak repeats the list with rising numbers until its time is over.
     while number < count or (events.compact and time.monotonic_ns() < begun + job["soak_ms"] * 1_000_000):
         query = job["queries"][number % count]
-        answer(model, query if number < count else {**query, "query": number}, job, events)
+        answer(model, query if number < count else {**query, "query": number}, job, events, profile)
         number += 1
+    if profile is not None:
+        profile.write(events)
 
 
 def main():

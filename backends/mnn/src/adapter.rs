@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use bench_backend_api::{
     Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure,
-    Installed, Invocation, JOB_FILE, Launch, Need, ParseError, Parsed, Paths, Program, Quant, Recipe, Source, StagedFile, Step, Unit,
-    check_count, check_tokens, job, job_bytes,
+    Fallback, Installed, Invocation, JOB_FILE, Launch, Need, ParseError, Parsed, Paths, Program, Quant, Recipe, Source, StagedFile, Step,
+    Unit, check_bos, check_count, check_tokens, job, job_bytes,
     knowledge::Table,
-    parsed_from_events,
+    note, parsed_from_events,
     tool::{self, Told},
 };
 use serde_json::json;
@@ -41,7 +41,7 @@ impl Backend for Mnn {
     }
 
     fn describe(&self) -> Description {
-        Description { name: "MNN", default_unit: Unit::Cpu, makes: MADE, layers: false }
+        Description { name: "MNN", default_unit: Unit::Cpu, makes: MADE, layers: true }
     }
 
     fn needs(&self, device: &DeviceFacts) -> Vec<Need> {
@@ -121,9 +121,23 @@ impl Backend for Mnn {
     }
 
     fn parse(&self, captured: &Captured) -> Result<Parsed, ParseError> {
-        let Some(told) = Told::of(captured) else { return parsed_from_events(captured) };
-        let mut parsed = device::read(captured, &told)?;
-        told.note(&mut parsed);
+        let mut parsed = match Told::of(captured) {
+            None => {
+                let mut parsed = parsed_from_events(captured)?;
+                // Our runner takes the largest logit of each forward() itself, whatever the model's configuration says.
+                parsed.notes.insert(note::SAMPLING.to_owned(), "greedy".to_owned());
+                parsed
+            }
+            Some(told) => {
+                let mut parsed = device::read(captured, &told)?;
+                told.note(&mut parsed);
+                parsed
+            }
+        };
+        if let Some(line) = replaced(&parsed, captured) {
+            let (unit, reason) = (Some(Unit::Cpu.as_str().to_owned()), Some(line.trim().to_owned()));
+            parsed.fallbacks.push(Fallback { unit, reason, source: "mnn-log".to_owned(), ..Fallback::default() });
+        }
         Ok(parsed)
     }
 
@@ -134,10 +148,9 @@ impl Backend for Mnn {
         let (count, mut reasons) = check_count(expected, parsed);
         let (tokens, token_agreement, why) = check_tokens(cell.quant, expected, parsed);
         reasons.extend(why);
-        // MNN replaces a backend that it lacks by the CPU and says so in one line only.
-        let log = captured.text("stdout.txt").unwrap_or_default();
-        let replaced =
-            parsed.notes.get("fallback").cloned().or_else(|| log.lines().find(|l| l.contains("Can't Find type=")).map(str::to_owned));
+        // The ids go in as they are; MNN counts what went in.
+        let bos = check_bos(expected, parsed, &mut reasons);
+        let replaced = replaced(parsed, captured);
         let unit_found = if replaced.is_some() { Some("cpu".to_owned()) } else { parsed.unit_reported.clone() };
         let unit = match unit_found.as_deref() {
             Some(found) if found == cell.unit.as_str() => Check::Confirmed,
@@ -154,12 +167,18 @@ impl Backend for Mnn {
                 Check::NotCheckable
             }
         };
-        Checks { count, tokens, unit, token_agreement, unit_found, reasons }
+        Checks { count, tokens, unit, bos, token_agreement, unit_found, reasons }
     }
 
     fn knowledge(&self) -> &'static Table {
         &crate::TABLE
     }
+}
+
+/// The line in which MNN says that it took the CPU for a backend that it lacks: all that it says of it.
+fn replaced(parsed: &Parsed, captured: &Captured) -> Option<String> {
+    let log = captured.text("stdout.txt").unwrap_or_default();
+    parsed.notes.get("fallback").cloned().or_else(|| log.lines().find(|l| l.contains("Can't Find type=")).map(str::to_owned))
 }
 
 #[cfg(test)]

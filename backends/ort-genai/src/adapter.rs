@@ -5,8 +5,10 @@ use std::sync::LazyLock;
 
 use bench_backend_api::{
     Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Ended, Expected, Failure,
-    FailureKind, Hint, Installed, Launch, Need, ParseError, Parsed, Paths, Query, Recipe, Source, StagedFile, Step, Unit, check_reported,
+    FailureKind, Hint, Installed, Launch, Need, ParseError, Parsed, Paths, Query, Recipe, Source, StagedFile, Step, Unit, check_bos,
+    check_reported,
     knowledge::Table,
+    note,
     tool::{self, Told, Tool, Words, has_hexagon},
 };
 use bench_backend_qnn::context;
@@ -99,7 +101,7 @@ impl Backend for OrtGenai {
         let notes = [
             ("engine", "genai".to_owned()),
             ("ttft_method", "runtime_reported".to_owned()),
-            ("prompt", "the tool's own, the same for every query".to_owned()),
+            (note::OWN_PROMPT, "the tool's own, the same for every query".to_owned()),
             ("repetitions", repetitions(launch).to_string()),
         ];
         let notes = notes.into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
@@ -143,6 +145,7 @@ impl Backend for OrtGenai {
     fn verify(&self, cell: &Cell, expected: &Expected, parsed: &Parsed, captured: &Captured) -> Checks {
         let (count, mut reasons) = check_reported(expected, 1, parsed);
         reasons.push("model_benchmark prints no token ids".to_owned());
+        let bos = check_bos(expected, parsed, &mut reasons);
         // It does not say which provider worked, and falls back to the CPU without a word: the library of the NPU has to be there, or not.
         let npu = captured.evidence.mapped.iter().any(|l| l.contains("libQnnHtp"));
         let (unit, unit_found) = match (cell.unit, npu) {
@@ -159,7 +162,7 @@ impl Backend for OrtGenai {
             }
             Check::Confirmed => {}
         }
-        Checks { count, tokens: Check::NotCheckable, unit, token_agreement: None, unit_found, reasons }
+        Checks { count, tokens: Check::NotCheckable, unit, bos, token_agreement: None, unit_found, reasons }
     }
 
     fn knowledge(&self) -> &'static Table {

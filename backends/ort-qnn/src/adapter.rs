@@ -5,17 +5,18 @@ mod device;
 use std::collections::BTreeMap;
 
 use bench_backend_api::{
-    Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure, Hint,
-    Installed, Invocation, JOB_FILE, Job, Launch, Need, NpuProfile, ParseError, Parsed, Pass, Paths, Program, Reader, Recipe, Source,
-    SourceFile, StagedFile, Step, Unit, check_count, check_tokens, job, job_bytes,
+    Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure,
+    Fallback, Hint, Installed, Invocation, JOB_FILE, Job, Launch, Need, NpuProfile, ParseError, Parsed, Pass, Paths, Program, Reader,
+    Recipe, Source, SourceFile, StagedFile, Step, Unit, check_bos, check_count, check_tokens, job, job_bytes,
     knowledge::Table,
+    note,
     npu::merged,
     parsed_from_events,
     tool::{self, Told},
 };
 use bench_backend_qnn::context;
 
-use crate::reader::OrtQnnReader;
+use crate::reader::{OrtQnnReader, fallbacks};
 
 /// ONNX Runtime with the QNN execution provider.
 #[derive(Debug, Clone, Copy)]
@@ -144,25 +145,22 @@ impl Backend for OrtQnn {
     }
 
     fn parse(&self, captured: &Captured) -> Result<Parsed, ParseError> {
-        let mut parsed = if device::composes(captured) { device::read(captured)? } else { parsed_from_events(captured)? };
+        let composes = device::composes(captured);
+        let mut parsed = if composes { device::read(captured)? } else { parsed_from_events(captured)? };
+        if !composes {
+            // Our runner takes the largest logit itself.
+            parsed.notes.insert(note::SAMPLING.to_owned(), "greedy".to_owned());
+        }
         if let Some(told) = Told::of(captured) {
             told.note(&mut parsed);
         }
-        for (phase, file) in PROFILES {
-            let Some(bytes) = captured.files.get(file) else { continue };
-            match OrtQnnReader.read(&[SourceFile { name: file.to_owned(), bytes: bytes.clone() }]) {
-                Ok(reading) => {
-                    let npu = reading.npu.map(|npu| NpuProfile { source: "qnn-ep-profile".to_owned(), ..npu });
-                    parsed.npu = merged(parsed.npu.take(), npu.as_ref());
-                    parsed.layers.extend(reading.layers.into_iter().map(|mut layer| {
-                        phase.clone_into(&mut layer.phase);
-                        layer.unit.get_or_insert_with(|| "npu".to_owned());
-                        layer
-                    }));
-                }
-                Err(e) => parsed.warnings.push(e.to_string()),
-            }
+        parsed.fallbacks =
+            ["stderr.txt", "stdout.txt"].iter().filter_map(|name| captured.text(name)).flat_map(|log| fallbacks::of_log(&log)).collect();
+        if let (true, Some(nodes)) = (parsed.fallbacks.is_empty(), parsed.notes.get("fallback_nodes")) {
+            let (unit, reason) = (Some(Unit::Cpu.as_str().to_owned()), Some(nodes.clone()));
+            parsed.fallbacks.push(Fallback { unit, reason, source: "ort-session".to_owned(), ..Fallback::default() });
         }
+        profiles(captured, &mut parsed);
         Ok(parsed)
     }
 
@@ -173,6 +171,8 @@ impl Backend for OrtQnn {
         let (count, mut reasons) = check_count(expected, parsed);
         let (tokens, token_agreement, why) = check_tokens(cell.quant, expected, parsed);
         reasons.extend(why);
+        // Our runner feeds the graphs with the ids themselves: nothing could put a BOS before them.
+        let bos = check_bos(expected, parsed, &mut reasons);
         // The session is made with fallback forbidden, and the runner counts the nodes of each provider.
         let fallen = parsed.notes.get("fallback_nodes");
         let unit = match (parsed.unit_reported.as_deref(), fallen) {
@@ -191,7 +191,7 @@ impl Backend for OrtQnn {
             }
         };
         let unit_found = if fallen.is_some() { Some("hybrid".to_owned()) } else { parsed.unit_reported.clone() };
-        Checks { count, tokens, unit, token_agreement, unit_found, reasons }
+        Checks { count, tokens, unit, bos, token_agreement, unit_found, reasons }
     }
 
     fn knowledge(&self) -> &'static Table {
@@ -200,6 +200,26 @@ impl Backend for OrtQnn {
 
     fn explain(&self, failure: &Failure, launch: &Launch<'_>) -> Option<Hint> {
         bench_backend_qnn::explain(self, failure, launch)
+    }
+}
+
+/// What the provider's own profiles of both graphs say, where a launch left them.
+pub fn profiles(captured: &Captured, parsed: &mut Parsed) {
+    for (phase, file) in PROFILES {
+        let Some(bytes) = captured.files.get(file) else { continue };
+        match OrtQnnReader.read(&[SourceFile { name: file.to_owned(), bytes: bytes.clone() }]) {
+            Ok(reading) => {
+                let npu = reading.npu.map(|npu| NpuProfile { source: "qnn-ep-profile".to_owned(), ..npu });
+                parsed.parts.extend(npu.iter().flat_map(|npu| npu.parts(phase)));
+                parsed.npu = merged(parsed.npu.take(), npu.as_ref());
+                parsed.layers.extend(reading.layers.into_iter().map(|mut layer| {
+                    phase.clone_into(&mut layer.phase);
+                    layer.unit.get_or_insert_with(|| "npu".to_owned());
+                    layer
+                }));
+            }
+            Err(e) => parsed.warnings.push(e.to_string()),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use bench_backend_qnn::codes;
 mod adapter;
 mod reader;
 
-pub use adapter::OrtQnn;
+pub use adapter::{OrtQnn, profiles};
 
 pub use reader::{OrtQnnReader, log, trace};
 

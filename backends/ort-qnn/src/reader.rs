@@ -1,11 +1,14 @@
 //! `bench parse ort-qnn`: onnxruntime_perf_test, the profiling CSV of the QNN execution provider, and ONNX Runtime's own trace.
 
+pub(crate) mod fallbacks;
 pub mod log;
 mod perf_test;
 pub mod trace;
 
+use std::io::BufRead;
+
 use bench_backend_api::{Reader, Reading, SourceFile, Unreadable, text};
-use bench_backend_qnn::{codes, csv, finish, first_line, is_binary, merge, stem};
+use bench_backend_qnn::{codes, csv, finish, first_line, is_binary, merge, stem, streamed};
 
 /// Reads the outputs of ONNX Runtime's tools; several files are one run.
 #[derive(Debug, Clone, Copy, Default)]
@@ -63,6 +66,13 @@ impl Reader for OrtQnnReader {
         }
         finish(&mut reading);
         Ok(reading)
+    }
+
+    fn stream(&self, name: &str, head: &str, from: &mut dyn BufRead) -> Option<Result<Reading, Unreadable>> {
+        if trace::is_trace(head) {
+            return Some(streamed(name, trace::stream(from)));
+        }
+        csv::is_csv(head).then(|| streamed(name, csv::stream(stem(name), from)))
     }
 }
 

@@ -85,6 +85,29 @@ pub enum Event {
         #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
         ids: Vec<u32>,
     },
+    /// A part of the load or of a query begins. Parts follow each other: one inside another is not counted.
+    PhaseBegin {
+        /// Time.
+        t_ns: u64,
+        /// One of [`crate::Phase`], or a short name of one's own.
+        phase: String,
+        /// Number of the query; none for a part of the load.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        query: Option<u32>,
+        /// The token that comes of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        i: Option<u32>,
+    },
+    /// The part that began last is over.
+    PhaseEnd {
+        /// Time.
+        t_ns: u64,
+        /// Its name.
+        phase: String,
+        /// Number of the query; none for a part of the load.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        query: Option<u32>,
+    },
     /// A query is over, well or not.
     QueryEnd {
         /// Number of the query.
@@ -112,7 +135,7 @@ pub enum Event {
         /// Bytes.
         bytes: u64,
     },
-    /// Time of one operation.
+    /// Time of one operation, in the order of its graph.
     Layer {
         /// Time at which it was known.
         t_ns: u64,
@@ -121,6 +144,9 @@ pub enum Event {
         /// Its graph.
         #[serde(default)]
         graph: Option<String>,
+        /// `prefill` or `decode`, where the graph has both.
+        #[serde(default)]
+        phase: Option<String>,
         /// Its type.
         #[serde(default)]
         op: Option<String>,
@@ -133,6 +159,12 @@ pub enum Event {
         /// Cycles of the unit.
         #[serde(default)]
         cycles: Option<u64>,
+        /// Executions that the duration or the cycles are the mean of.
+        #[serde(default)]
+        count: Option<u32>,
+        /// How it was found out; `runner` where nothing is said.
+        #[serde(default)]
+        method: Option<String>,
     },
     /// The run failed; the process exits with a status that is not 0.
     Error {
@@ -194,7 +226,7 @@ impl Event {
     }
 
     /// The value of the tag `event` for every kind of event that this version knows.
-    pub(crate) const NAMES: [&str; 13] = [
+    pub(crate) const NAMES: [&str; 15] = [
         "note",
         "load_begin",
         "load_end",
@@ -203,6 +235,8 @@ impl Event {
         "prompt",
         "token",
         "tokens",
+        "phase_begin",
+        "phase_end",
         "query_end",
         "memory",
         "layer",

@@ -12,6 +12,7 @@ mod clock;
 mod event;
 mod job;
 mod parse;
+mod phases;
 mod runner;
 mod writer;
 
@@ -20,6 +21,7 @@ pub use clock::monotonic_ns;
 pub use event::{ErrorKind, Event, Finish, Reported};
 pub use job::{Job, JobError, Model, Profile, Query, Unit};
 pub use parse::{MAX_LINE, MAX_WARNINGS, parse_events};
+pub use phases::{Laps, LoadLaps, Phase};
 pub use runner::{Failure, mapped_library, run, with_causes};
 pub use writer::EventWriter;
 

@@ -79,6 +79,8 @@ mod tests {
     const RUN: &str = r#"{"v":1,"event":"note","t_ns":10,"key":"runtime_version","value":"1.32.0 é"}
 {"v":1,"event":"load_begin","t_ns":11}
 {"v":1,"event":"load_end","t_ns":12,"unit":"npu","graphs":["prefill","decode"]}
+{"v":1,"event":"phase_begin","t_ns":11,"phase":"library","query":null}
+{"v":1,"event":"phase_end","t_ns":12,"phase":"library"}
 {"v":1,"event":"idle_begin","t_ns":12}
 {"v":1,"event":"idle_end","t_ns":13}
 {"v":1,"event":"prompt","t_ns":13,"query":0,"tokens":5}
@@ -95,13 +97,14 @@ mod tests {
     fn reads_every_event() {
         let (events, warnings) = parse_events(RUN.as_bytes());
         assert_eq!(warnings, [""; 0]);
-        assert_eq!(events.len(), 13);
+        assert_eq!(events.len(), 15);
         assert_eq!(events[2], Event::LoadEnd { t_ns: 12, unit: Some(Unit::Npu), graphs: vec!["prefill".into(), "decode".into()] });
-        assert_eq!((&events[3], &events[4]), (&Event::IdleBegin { t_ns: 12 }, &Event::IdleEnd { t_ns: 13 }));
-        assert_eq!(events[7], Event::Token { query: 0, i: 1, id: None, t_ns: 15 });
-        let Event::QueryEnd { finish, reported, prompt_tokens, .. } = &events[8] else { panic!("{:?}", events[8]) };
+        assert_eq!(events[3], Event::PhaseBegin { t_ns: 11, phase: "library".into(), query: None, i: None });
+        assert_eq!((&events[5], &events[6]), (&Event::IdleBegin { t_ns: 12 }, &Event::IdleEnd { t_ns: 13 }));
+        assert_eq!(events[9], Event::Token { query: 0, i: 1, id: None, t_ns: 15 });
+        let Event::QueryEnd { finish, reported, prompt_tokens, .. } = &events[10] else { panic!("{:?}", events[10]) };
         assert_eq!((*finish, prompt_tokens, reported.len(), reported["ttft_us"]), (Finish::Length, &None, 1, 1.5));
-        assert!(matches!(events[11], Event::Error { kind: ErrorKind::Model, .. }));
+        assert!(matches!(events[13], Event::Error { kind: ErrorKind::Model, .. }));
     }
 
     #[test]
@@ -132,7 +135,7 @@ mod tests {
                 let mut bytes = RUN.as_bytes().to_vec();
                 bytes[at] = byte;
                 let (events, _) = parse_events(&bytes);
-                assert!(events.len() >= 11 && events.len() <= 13);
+                assert!(events.len() >= 13 && events.len() <= 15);
             }
         }
     }

@@ -72,6 +72,11 @@ impl<W: Write> EventWriter<W> {
         self.deferred.push(event);
     }
 
+    /// Keeps several events for later.
+    pub fn defer_all(&mut self, events: impl IntoIterator<Item = Event>) {
+        self.deferred.extend(events);
+    }
+
     /// From here on deferred tokens that follow each other are written as [`Event::Tokens`]: 15 bytes a token instead of 70. For soaks.
     pub fn compact(&mut self) {
         self.compact = true;

@@ -14,6 +14,7 @@ use bench_backend_api::{
     FailureKind, Hint, Installed, Invocation, Launch, Need, ParseError, Parsed, Pass, Paths, Program, Reader, Recipe, Source, SourceFile,
     StagedFile, Step, Unit,
     knowledge::Table,
+    note,
     tool::{self, Tool, Words, has_hexagon},
 };
 use serde_json::{Value, json};
@@ -71,6 +72,9 @@ fn options(launch: &Launch<'_>, graphs: &[Graph]) -> BTreeMap<String, String> {
     if let Some(prefill) = graphs.iter().find(|graph| graph.phase == "prefill") {
         options.insert("chunk".to_owned(), prefill.tokens.to_string());
     }
+    options.insert(note::CONTEXT.to_owned(), launch.cell.model.context.to_string());
+    let names: Vec<&str> = graphs.iter().map(|g| if g.name.is_empty() { g.step.as_str() } else { g.name.as_str() }).collect();
+    options.insert(note::GRAPHS.to_owned(), names.join(", "));
     options.insert("shared_buffer".to_owned(), shares_buffers(launch.device).to_string());
     options
 }
@@ -265,6 +269,7 @@ impl Backend for Qnn {
             count: if whole { Check::NotCheckable } else { Check::Contradicted },
             tokens: Check::NotCheckable,
             unit: if mapped { Check::Confirmed } else { Check::NotCheckable },
+            bos: None,
             token_agreement: None,
             unit_found: mapped.then(|| "npu".to_owned()),
             reasons,

@@ -9,5 +9,6 @@ mod reader;
 
 pub use adapter::Qnn;
 pub use explain::explain;
+pub use graphs::FILE as GRAPHS_FILE;
 
-pub use reader::{QnnReader, codes, csv, finish, first_line, is_binary, merge, ops, stem};
+pub use reader::{QnnReader, codes, csv, finish, first_line, is_binary, merge, ops, stem, streamed};

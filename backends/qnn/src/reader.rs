@@ -10,6 +10,8 @@ mod qhas;
 mod throughput;
 mod viewer;
 
+use std::io::{self, BufRead};
+
 use bench_backend_api::{Reader, Reading, SourceFile, Unreadable, text};
 
 /// Reads qnn-profile-viewer's text, CSV and QHAS JSON, qnn-throughput-net-run's table, and what qnn-net-run and qnn-platform-validator print.
@@ -74,6 +76,20 @@ impl Reader for QnnReader {
         finish(&mut reading);
         Ok(reading)
     }
+
+    fn stream(&self, name: &str, head: &str, from: &mut dyn BufRead) -> Option<Result<Reading, Unreadable>> {
+        csv::is_csv(head).then(|| streamed(name, csv::stream(stem(name), from)))
+    }
+}
+
+/// A profile that was read in pieces.
+///
+/// # Errors
+/// What broke while it was read.
+pub fn streamed(name: &str, read: io::Result<Reading>) -> Result<Reading, Unreadable> {
+    let mut reading = read.map_err(|e| Unreadable { file: name.to_owned(), message: e.to_string() })?;
+    finish(&mut reading);
+    Ok(reading)
 }
 
 const MOST: usize = 20;
@@ -94,6 +110,7 @@ pub fn finish(reading: &mut Reading) {
 pub fn merge(into: &mut Reading, from: Reading) {
     into.measurements.extend(from.measurements);
     into.layers.extend(from.layers);
+    into.dram.extend(from.dram);
     into.npu = bench_backend_api::npu::merged(into.npu.take(), from.npu.as_ref());
     into.warnings.extend(from.warnings);
     into.failure = into.failure.take().or(from.failure);

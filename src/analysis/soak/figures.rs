@@ -18,6 +18,8 @@ pub struct Input<'a> {
     pub queries: &'a [Query],
     /// Queries at the start that are discarded.
     pub warmup: u32,
+    /// Tokens are guessed ahead: the time between two of them is none of a step (rule R5).
+    pub speculative: bool,
     /// Listed prompts: query n has the prompt n mod this.
     pub prompts: u32,
     /// Tokens asked of a query.

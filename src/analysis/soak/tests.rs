@@ -67,6 +67,7 @@ impl Made {
         let mut input = Input {
             queries: &self.queries,
             warmup: 1,
+            speculative: false,
             prompts: 2,
             gen_tokens: 50,
             reference,
@@ -264,6 +265,7 @@ fn next_to_nothing_is_no_panic() {
         let input = Input {
             queries: &part.queries,
             warmup: 1,
+            speculative: false,
             prompts: 0,
             gen_tokens: 50,
             reference: None,

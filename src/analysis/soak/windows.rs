@@ -64,6 +64,9 @@ pub fn cut(input: &Input<'_>, queries: &[&Query], (begin, last): (u64, u64), hea
             let from = begin + i as u64 * w;
             let to = (from + w).min(last);
             let mut window = of_tokens(&tokens, from, to);
+            if input.speculative {
+                window.itl_ms = None;
+            }
             window.start_s = seconds(begin, from);
             let last_one = i + 1 == count;
             let inside = |c: &&Checked| c.t_ns >= from && (c.t_ns < to || (last_one && ends && c.t_ns == to));

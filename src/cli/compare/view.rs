@@ -12,7 +12,7 @@ use crate::{
     },
     report::comparison as shown,
     results::{read::visible, schema::FORMAT_VERSION},
-    words::percent,
+    words::{self, percent},
 };
 
 /// In the order of a table.
@@ -155,7 +155,8 @@ fn tables(comparison: &Comparison) -> Vec<shown::Table> {
 fn shown_row(row: &Row, compared: &Compared, device: bool, tolerance: f64) -> shown::Row {
     let n = |figure: Option<crate::gate::compare::Figure>| figure.map_or(0, |figure| figure.n);
     let (of_a, of_b) = (n(row.a), n(row.b));
-    let figure = |figure: Option<crate::gate::compare::Figure>| figure.map_or_else(|| "—".to_owned(), |figure| four_digits(figure.centre));
+    let figure =
+        |figure: Option<crate::gate::compare::Figure>| figure.map_or_else(|| "—".to_owned(), |figure| words::figure(figure.centre));
     let alone =
         compared.within.map(|(lo, hi)| Effect::oriented(compared.ratio.ln(), lo.ln(), hi.ln(), row.higher_is_better).verdict(tolerance));
     let alone = alone.filter(|verdict| compared.verdict == Verdict::Undecided && *verdict != Verdict::Undecided);
@@ -175,12 +176,6 @@ fn shown_row(row: &Row, compared: &Compared, device: bool, tolerance: f64) -> sh
         alone: alone.map_or("", Verdict::word),
         decide: compared.decide.first().map(|advice| visible(&Advice::words(&[advice]))).unwrap_or_default(),
     }
-}
-
-/// Four digits that count: more is known of none.
-fn four_digits(value: f64) -> String {
-    let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
-    format!("{value:.*}", (3 - magnitude).clamp(0, 9) as usize)
 }
 
 /// What is not compared, each reason once.
@@ -209,15 +204,4 @@ fn refused(comparison: &Comparison) -> Vec<shown::Refused> {
         what: metrics.into_iter().map(what).collect(),
     };
     by_reason.into_iter().map(one).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_have_four_digits() {
-        let all: Vec<String> = [0.0, 0.012_345, 1.0, 99.996, 512.34, 12_345.6].into_iter().map(four_digits).collect();
-        assert_eq!(all, ["0.000", "0.01235", "1.000", "100.00", "512.3", "12346"]);
-    }
 }

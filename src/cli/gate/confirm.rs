@@ -8,7 +8,7 @@ use crate::{
     gate::{
         compare::{self, compare, session::Sessions},
         nightly::{Gate, confirm},
-        run::load,
+        run::{Run, load},
     },
     scenario::{Plan, Profile},
 };
@@ -18,6 +18,7 @@ use crate::{
 pub fn confirm(args: &Args, gate: &mut Gate) {
     let cells = confirm::suspicious(gate);
     if cells.is_empty() {
+        gate.notes.push("nothing looks regressed, so nothing was measured again".to_owned());
         return;
     }
     if let Err(why) = measured(args, gate, &cells) {
@@ -43,6 +44,7 @@ fn measured(args: &Args, gate: &mut Gate, cells: &BTreeSet<String>) -> anyhow::R
             let second = load(second)?;
             gate.notes
                 .push(format!("measured once more, {}: it tells a bad night from a lasting change, and nothing of its cause", second.id));
+            busy(gate, &second);
             confirm::again(gate, &second);
         }
         [old, new] => {
@@ -50,6 +52,7 @@ fn measured(args: &Args, gate: &mut Gate, cells: &BTreeSet<String>) -> anyhow::R
             let settings = compare::Settings { tolerance: args.limit, metrics: gate.metrics.clone(), sessions: Sessions::default() };
             let found = compare(&old, &new, &settings)?;
             gate.notes.push(format!("old and new measured pair by pair, {} and {}", old.id, new.id));
+            busy(gate, &new);
             let differ: Vec<String> =
                 found.differences.iter().filter(|d| d.changed()).map(|d| format!("{}: {} -> {}", d.what, d.a, d.b)).collect();
             gate.notes.push(if differ.is_empty() {
@@ -62,6 +65,12 @@ fn measured(args: &Args, gate: &mut Gate, cells: &BTreeSet<String>) -> anyhow::R
         more => anyhow::bail!("it was measured on {} devices, and one is asked for", more.len()),
     }
     Ok(())
+}
+
+/// A busy computer can only make a loss look lasting, which stands anyway: what it excludes is excluded.
+fn busy(gate: &mut Gate, second: &Run) {
+    let words = |load: String| format!("the computer was busy with something else meanwhile, {load}: it confirms no loss of time");
+    gate.notes.extend(second.busy().map(words));
 }
 
 /// The plan of a run.
@@ -78,7 +87,7 @@ fn of(path: &Path) -> anyhow::Result<Plan> {
         return stored(path);
     }
     let scenario = plan::scenario(path)?;
-    plan::of(&scenario, &plan::facts(&scenario), None)
+    Ok(plan::of(&scenario, &plan::facts(&scenario.device)))
 }
 
 /// Leaves what is to be measured again, with its share of the budget. Under a name of its own, so that it is no night of the history.

@@ -11,8 +11,8 @@ use crate::{
         unlike::{Difference, Weight},
         verdict::Verdict,
     },
-    results::{folder::id_of, tables::significant},
-    words::{count, percent},
+    results::folder::id_of,
+    words::{self, count, figure, percent, tenths},
 };
 
 /// Characters of a sparkline.
@@ -77,7 +77,7 @@ fn line(trend: &Trend, part: &Part, runs: &[Run]) -> String {
     let series = &trend.series;
     let higher = part.metric.higher_is_better;
     let last = series.points.iter().rev().find_map(|point| match point.figure {
-        Figure::Value { at, .. } => Some(significant(at)),
+        Figure::Value { at, .. } => Some(figure(at)),
         Figure::None(_) => None,
     });
     let words = match &trend.tonight {
@@ -90,7 +90,7 @@ fn line(trend: &Trend, part: &Part, runs: &[Run]) -> String {
                     format!(" {} [{}, {}]{nights}", signed(ratio), signed(lo), signed(hi))
                 },
             );
-            let least = mde.map_or_else(String::new, |mde| format!(", finds {}", share(mde)));
+            let least = mde.map_or_else(String::new, |mde| format!(", finds {} %", tenths(mde)));
             format!("{:<9}{change}{least}", verdict.word())
         }
         Err(why) => no_figure(*why, series, runs),
@@ -223,11 +223,7 @@ fn day(run: &Run) -> String {
     run.started.strftime("%Y-%m-%d").to_string()
 }
 
-fn share(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
-
 /// A ratio as a change.
 fn signed(ratio: f64) -> String {
-    format!("{:+.1} %", (ratio - 1.0) * 100.0)
+    format!("{} %", words::signed(ratio - 1.0))
 }

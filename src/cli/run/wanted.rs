@@ -1,6 +1,9 @@
 //! What the command line asks for: a scenario, two as the sides of an A/B run, or the stored plans of earlier runs.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use bench_backend_api::DeviceFacts;
 
@@ -36,12 +39,17 @@ impl Wanted {
             let (plans, folders) = resume(run, args.scenario.as_deref())?;
             return Ok((Self::of_plans(plans), folders));
         }
-        let sides = match (&args.ab, &args.scenario) {
+        Ok((Self::named(args.scenario.as_deref(), args.ab.as_deref())?, Vec::new()))
+    }
+
+    /// A scenario, or the two after `--ab`.
+    pub fn named(scenario: Option<&Path>, ab: Option<&[PathBuf]>) -> anyhow::Result<Self> {
+        let sides = match (ab, scenario) {
             (Some(paths), _) => paths.iter().map(|path| side(path)).collect::<anyhow::Result<Vec<_>>>()?,
             (None, Some(file)) => plan::sides(plan::scenario(file)?).into_iter().map(|s| Source::Scenario(Box::new(s))).collect(),
             (None, None) => return Err(usage("name a scenario, two of them after --ab, or a run to --resume")),
         };
-        Ok((Self(sides), Vec::new()))
+        Ok(Self(sides))
     }
 
     /// These plans.
@@ -63,24 +71,26 @@ impl Wanted {
         self.0.iter().map(|side| if let Source::Again(_, manifest) = side { Some(&**manifest) } else { None })
     }
 
-    /// The plans for one device.
-    pub fn plans(&self, args: &Args, facts: &DeviceFacts, chosen: &DeviceChoice) -> anyhow::Result<Vec<Plan>> {
-        let only = args.only.as_deref();
+    /// The plans for a device, of two the pairs of cells.
+    pub fn planned(&self, facts: &DeviceFacts, only: Option<&str>) -> anyhow::Result<Vec<Plan>> {
         let plans = self.0.iter().map(|side| match side {
-            Source::Scenario(scenario) => plan::of(scenario, facts, only),
-            Source::Plan(plan) => Ok(Plan::clone(plan)),
-            Source::Again(old, _) => plan::only(Plan::clone(old), only),
+            Source::Scenario(scenario) => plan::of(scenario, facts),
+            Source::Plan(plan) | Source::Again(plan, _) => Plan::clone(plan),
         });
-        let mut plans = plans.collect::<anyhow::Result<Vec<_>>>()?;
-        if let [a, b] = &mut plans[..] {
-            // Those of an A/B run that goes on are pairs already.
-            if a.ab.is_none() {
-                if self.0.iter().any(|side| !matches!(side, Source::Scenario(_))) {
-                    level(a, b);
-                }
-                plan::paired(a, b)?;
-            }
+        let mut plans: Vec<Plan> = plans.collect();
+        if let [a, b] = &mut plans[..]
+            && a.ab.is_none()
+            && self.0.iter().any(|side| !matches!(side, Source::Scenario(_)))
+        {
+            level(a, b);
         }
+        plan::narrow(&mut plans, only)?;
+        Ok(plans)
+    }
+
+    /// The same as this command line measures them.
+    pub fn plans(&self, args: &Args, facts: &DeviceFacts, chosen: &DeviceChoice) -> anyhow::Result<Vec<Plan>> {
+        let mut plans = self.planned(facts, args.only.as_deref())?;
         for plan in &mut plans {
             plan.device = chosen.clone();
             if args.on_battery {

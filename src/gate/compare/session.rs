@@ -6,11 +6,13 @@ use serde::Serialize;
 
 use crate::{
     gate::{
-        history::{self, Figure, Point, ScanError, Series, Wanted, method},
+        busy,
+        history::{self, ScanError, Wanted, method},
         run::{Cell, Key, Run},
     },
     results::schema::{METRICS, Metric},
     stats,
+    words::tenths,
 };
 
 /// Where a spread comes from.
@@ -76,30 +78,18 @@ pub struct Sessions {
     pub busy: bool,
 }
 
-/// Load a core from which a computer is busy with something else: one of two threads that the runners use on two cores is below it.
-const BUSY: f64 = 1.5;
-
-/// Whether a run on this computer shared it, in words: the load when it began, or when it ended, was far above what a run makes itself. Two such
-/// runs differed by a factor of 1.9 on a virtual machine (tests/bench/README.md), and nothing in them shows it.
-pub fn busy(run: &Run) -> Option<String> {
-    let cores = run.manifest["device"]["cores"].as_f64().filter(|_| run.manifest["device"]["class"] == "pc")?;
-    let minute = |key: &str| run.manifest["host"][key].as_str()?.split_whitespace().next()?.parse::<f64>().ok();
-    let load = ["load", "load_end"].into_iter().filter_map(minute).fold(0.0, f64::max);
-    (load > BUSY * cores).then(|| format!("load {load:.1} of {cores} CPUs"))
-}
-
 impl Sessions {
-    /// The spread for a metric of a cell: what the user stated, else what was seen, else what is assumed of the class.
+    /// The spread for a metric of a cell: what the user stated, else what was seen, else what is assumed of the class. Of a busy computer neither what
+    /// quiet nights showed nor what is assumed of it holds.
     pub fn of(&self, key: &Key, class: &str, metric: &'static str) -> Spread {
         if let Some(sd) = self.stated {
             return Spread { sd, degrees: None, source: Source::Stated };
         }
+        if self.busy && busy::touches(metric) {
+            return Spread { sd: f64::INFINITY, degrees: None, source: Source::Unknown };
+        }
         let seen = self.seen.get(&(key.clone(), metric)).cloned();
-        seen.unwrap_or(if self.busy && !own_memory(metric) {
-            Spread { sd: f64::INFINITY, degrees: None, source: Source::Unknown }
-        } else {
-            Spread { sd: assumed(class, metric), degrees: None, source: Source::Assumed }
-        })
+        seen.unwrap_or(Spread { sd: assumed(class, metric), degrees: None, source: Source::Assumed })
     }
 
     /// What the nights of a folder differ by in the cells of the two runs, which are themselves no nights of it. A night is what a history takes
@@ -119,11 +109,11 @@ impl Sessions {
         // A comes last, so that it has the last word.
         for (run, (metric, lines)) in [b, a].into_iter().flat_map(|run| metrics.iter().zip(&lines).map(move |of| (run, of))) {
             let chip = history::chip(&run.manifest["device"]);
-            for Series { key: of, points } in lines.iter().filter(|line| line.key.scenario == run.scenario && line.key.chip == chip) {
+            for line in lines.iter().filter(|line| line.key.scenario == run.scenario && line.key.chip == chip) {
+                let of = &line.key;
                 let key = Key { device: of.device.clone(), cell: of.cell.clone() };
                 let same = |cell: &Cell| cell.field("device_class") == of.class && method(metric, |name| cell.field(name)) == of.method;
-                let value = |point: &Point| if let Figure::Value { at, .. } = point.figure { Some(at.ln()) } else { None };
-                let logs: Vec<f64> = points.iter().filter_map(value).collect();
+                let logs: Vec<f64> = history::nights(line, metric, &scan.runs).iter().map(|(_, night)| night.at).collect();
                 if run.cells.get(&key).is_some_and(same) {
                     self.seen.extend(spread_of(&logs).map(|spread| ((key, metric.name), spread)));
                 }
@@ -171,7 +161,7 @@ impl Spread {
 
     /// In words, after "sessions differ by".
     pub fn words(&self) -> String {
-        let percent = format!("{:.1} %", 100.0 * self.sd);
+        let percent = format!("{} %", tenths(self.sd));
         match self.source {
             Source::Assumed => format!("{percent}, {ASSUMED_WORD}"),
             Source::Stated => format!("{percent}, as stated"),
@@ -188,19 +178,6 @@ mod tests {
 
     fn close(found: f64, wanted: f64) {
         assert!((found - wanted).abs() < 1e-6, "{found} is not {wanted}");
-    }
-
-    #[test]
-    fn a_computer_is_busy_from_one_and_a_half_of_its_cores_on() {
-        let run = |class: &str, begin: &str, end: &str| Run {
-            manifest: serde_json::json!({"device": {"class": class, "cores": 2}, "host": {"load": begin, "load_end": end}}),
-            ..Run::default()
-        };
-        assert_eq!(busy(&run("pc", "2.90 9 9 1/80 9", "3.00 9 9 1/80 9")), None);
-        assert_eq!(busy(&run("pc", "0.10 9 9 1/80 9", "3.10 9 9 1/80 9")).as_deref(), Some("load 3.1 of 2 CPUs"));
-        assert_eq!(busy(&run("pc", "13.46 9 9 1/80 9", "x")).as_deref(), Some("load 13.5 of 2 CPUs"));
-        assert_eq!(busy(&run("phone", "13.46 9 9 1/80 9", "")), None, "it is not what was measured");
-        assert_eq!(busy(&Run::default()), None);
     }
 
     /// By hand: sqrt(0.004^2 + 2 x 0.005^2) = 0.00812404; 0.016^2/... with infinite degrees the factor is 1.959964.
@@ -239,9 +216,9 @@ mod tests {
         assert_eq!(sessions.of(&key, "phone", "e2e_ms").words(), "1.0 %, assumed");
         assert_eq!(sessions.of(&key, "pc", "e2e_ms").words(), "2.0 %, assumed");
         assert_eq!(sessions.of(&key, "pc", "peak_mem_mb").words(), "0.5 %, assumed");
-        // Of a shared computer nothing is assumed, but what was seen was seen.
+        // Of a shared computer nothing is assumed, and what quiet nights showed is not its own.
         sessions.busy = true;
-        assert_eq!(sessions.of(&key, "pc", "ttft_ms"), seen);
+        assert_eq!(sessions.of(&key, "pc", "ttft_ms").source, Source::Unknown);
         assert_eq!(sessions.of(&key, "pc", "e2e_ms").source, Source::Unknown);
         assert_eq!(sessions.of(&key, "pc", "peak_mem_mb").source, Source::Assumed);
         sessions.stated = Some(0.004);

@@ -58,6 +58,6 @@ fn facts(of: &Run, cells: &BTreeSet<run::Key>) -> Result<run::Run, String> {
         }
         Ok(())
     });
-    states.or_else(|why| if of.folder.join(LAUNCHES.file).exists() { Err(wrong(why)) } else { Ok(()) })?;
+    states.or_else(|why| if of.folder.join(LAUNCHES.file).exists() { Err(wrong(why)) } else { Ok(false) })?;
     Ok(found)
 }

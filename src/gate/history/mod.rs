@@ -10,4 +10,4 @@ pub use attribute::changes;
 pub use scan::{LeftOut, Run, Scan, ScanError, chip, look, scan};
 pub use series::{Key, Point, Series, Wanted, collect};
 pub use table::{Figure, Gap, method};
-pub use trend::{NoFigure, Step, StepNight, Trend, between, near, old, step_nights, trend};
+pub use trend::{NoFigure, Step, StepNight, Trend, between, near, nights, old, step_nights, tonight, trend};

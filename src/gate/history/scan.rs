@@ -13,11 +13,14 @@ use serde::{
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::results::{
-    folder::id_of,
-    manifest::FILE,
-    read::visible,
-    schema::{CELLS, FORMAT_VERSION},
+use crate::{
+    gate::{busy::busy, run::UNFINISHED},
+    results::{
+        folder::id_of,
+        manifest::FILE,
+        read::visible,
+        schema::{CELLS, FORMAT_VERSION, LAUNCHES},
+    },
 };
 
 /// Why a folder has no history.
@@ -54,6 +57,8 @@ pub struct Run {
     pub started: Timestamp,
     /// Cells that its manifest names.
     pub cells: usize,
+    /// It shared its computer, in words ([`busy`]).
+    pub busy: Option<String>,
 }
 
 /// Something in the folder that does not count.
@@ -71,7 +76,7 @@ impl LeftOut {
     }
 }
 
-/// What a folder holds.
+/// What a folder holds, as far as it looks like runs.
 #[derive(Debug, Clone, Default)]
 pub struct Scan {
     /// Runs, the oldest first.
@@ -93,7 +98,8 @@ pub fn scan(folder: &Path) -> Result<Scan, ScanError> {
     for path in paths {
         match look(&path) {
             Ok(run) => found.runs.push(run),
-            Err(why) => found.left_out.push(LeftOut::new(&path, why)),
+            Err(why) if is_like_a_run(&path) => found.left_out.push(LeftOut::new(&path, why)),
+            Err(_) => {}
         }
     }
     let Scan { runs, left_out } = &mut found;
@@ -115,6 +121,22 @@ pub fn scan(folder: &Path) -> Result<Scan, ScanError> {
     Ok(found)
 }
 
+/// Whether something that is no run that counts looks as if it were meant to be one; a README beside the runs is nobody's loss. So is what can't be
+/// looked into.
+fn is_like_a_run(path: &Path) -> bool {
+    match fs::metadata(path) {
+        Ok(found) => {
+            found.is_dir() && [FILE, CELLS.file, LAUNCHES.file, "plan.toml", "journal.jsonl"].iter().any(|name| is_there(&path.join(name)))
+        }
+        Err(_) => true,
+    }
+}
+
+fn is_there(path: &Path) -> bool {
+    // What may not be looked at is there.
+    fs::symlink_metadata(path).map_or_else(|e| e.kind() != io::ErrorKind::NotFound, |_| true)
+}
+
 /// What is read of a manifest, whatever type it has in a newer one; the rest is skipped over.
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -123,6 +145,7 @@ struct Head {
     run: Value,
     scenario: Value,
     device: Value,
+    host: Value,
     started_utc: Value,
     finished_utc: Value,
     ab: Value,
@@ -166,7 +189,7 @@ pub fn look(path: &Path) -> Result<Run, String> {
     }
     let word = |value: &Value| value.as_str().map(str::to_owned);
     if word(&head.finished_utc).is_none() {
-        return Err("is not finished: it is running now, or `bench run --resume` goes on with it".to_owned());
+        return Err(UNFINISHED.to_owned());
     }
     if !head.ab.is_null() {
         return Err("is a side of an A/B run, which is no night: `bench compare` sets it against the other side".to_owned());
@@ -178,6 +201,7 @@ pub fn look(path: &Path) -> Result<Run, String> {
         scenario: word(&head.scenario["name"]).unwrap_or_default(),
         device: word(&head.device["name"]).unwrap_or_default(),
         chip: chip(&head.device),
+        busy: busy(&head.device, &head.host),
         started: started.ok_or_else(|| format!("{FILE} has no readable started_utc: its place in the order is unknown"))?,
         cells: head.cells,
     })

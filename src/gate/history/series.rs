@@ -6,7 +6,10 @@ use super::{
     scan::{LeftOut, Run, Scan},
     table::{self, Figure, Found},
 };
-use crate::results::schema::{CELLS, Metric};
+use crate::{
+    results::schema::{CELLS, Metric},
+    words::count,
+};
 
 /// What belongs to one line: figures of another scenario, device, class, processor or way of measuring are another line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,7 +100,8 @@ pub fn collect(scan: &mut Scan, wanted: Wanted<'_>) -> (Vec<Vec<Series>>, Vec<St
     }
     for (Metric { name, .. }, (without, medians)) in wanted.metrics.iter().zip(without) {
         if without > 0 {
-            remarks.push(format!("{without} of {} runs have no column {name}: they count as without a figure", kept.len()));
+            let runs = kept.len();
+            remarks.push(format!("{without} of {runs} runs have no column {name}: they count as without a figure"));
         }
         if medians > 0 {
             remarks.push(format!(
@@ -107,6 +111,16 @@ pub fn collect(scan: &mut Scan, wanted: Wanted<'_>) -> (Vec<Vec<Series>>, Vec<St
         }
     }
     scan.left_out.sort_by(|a, b| a.name.cmp(&b.name));
+    let shared: Vec<&Run> = kept.iter().filter(|run| run.busy.is_some()).collect();
+    if let Some(last) = shared.last() {
+        remarks.push(format!(
+            "{} of {} runs were made on a computer that was busy with something else, the last being {} ({}): they decide nothing about times, and no level holds them",
+            shared.len(),
+            kept.len(),
+            last.id,
+            last.busy.as_deref().unwrap_or_default()
+        ));
+    }
     scan.runs = kept;
     let series = |lines: BTreeMap<Key, Vec<Point>>| lines.into_iter().map(|(key, points)| Series { key, points }).collect();
     (lines.into_iter().map(series).collect(), remarks)
@@ -115,11 +129,15 @@ pub fn collect(scan: &mut Scan, wanted: Wanted<'_>) -> (Vec<Vec<Series>>, Vec<St
 fn odd(run: &Run, found: &Found) -> Vec<String> {
     let mut words = Vec::new();
     if found.unreadable > 0 {
-        words.push(format!("{}: {} figures in {} are not numbers and count as absent", run.id, found.unreadable, CELLS.file));
+        let figures = count(found.unreadable, "figure");
+        words.push(format!("{}: {figures} in {} are not numbers and count as absent", run.id, CELLS.file));
+    }
+    if found.cut {
+        words.push(format!("{}: {} ends within a line, which is not counted: it was cut off", run.id, CELLS.file));
     }
     if found.rows.len() < run.cells {
-        let (rows, cells) = (found.rows.len(), run.cells);
-        words.push(format!("{}: {} has {rows} rows for {cells} cells: the others count as not in it", run.id, CELLS.file));
+        let (rows, cells) = (count(found.rows.len(), "row"), count(run.cells, "cell"));
+        words.push(format!("{}: {} has {rows} for {cells}: the others count as not in it", run.id, CELLS.file));
     }
     words
 }

@@ -77,6 +77,8 @@ pub struct Found {
     pub unreadable: usize,
     /// Metrics, by their places, for which the table has no column.
     pub without: BTreeSet<usize>,
+    /// Its last line is half a line, which is not in it.
+    pub cut: bool,
 }
 
 /// The columns that say how a metric was had.
@@ -110,7 +112,7 @@ pub fn read(folder: &Path, metrics: &[&Metric]) -> Result<Found, String> {
     let mut names = vec!["cell", "status", "format_version", "device", "device_class", "failure_kind"];
     names.extend(columns.iter().flatten().map(String::as_str));
     let mut found = Found::default();
-    each(&folder.join(CELLS.file), &names, |values| {
+    found.cut = each(&folder.join(CELLS.file), &names, |values| {
         let &[cell, status, version, device, class, kind, ref rest @ ..] = values else { return Ok(()) };
         let (Some(cell), Some(status)) = (cell, status) else { return Err("it has no columns `cell` and `status`".to_owned()) };
         if let Some(newer) = version.and_then(number).filter(|version| *version > f64::from(FORMAT_VERSION)) {
@@ -151,23 +153,33 @@ pub fn read(folder: &Path, metrics: &[&Metric]) -> Result<Found, String> {
     Ok(found)
 }
 
-/// Gives the values of the named columns, row by row; a column that the table lacks is `None`.
-pub(super) fn each(path: &Path, names: &[&str], mut row: impl FnMut(&[Option<&[u8]>]) -> Result<(), String>) -> Result<(), String> {
+/// Gives the values of the named columns, row by row; a column that the table lacks is `None`. Says whether the file ends within a line: as in
+/// [`read`](crate::results::read::read) that one is not given, since its last number may be half a number.
+pub(super) fn each(path: &Path, names: &[&str], mut row: impl FnMut(&[Option<&[u8]>]) -> Result<(), String>) -> Result<bool, String> {
     let file = id_of(path);
     let bytes = regular(path).map_err(|e| format!("{file} can't be read: {e}"))?;
-    if bytes.last() != Some(&b'\n') {
-        return Err(format!("{file} is cut off: without it `bench report` makes it anew from the journal"));
+    if !bytes.contains(&b'\n') {
+        return Err(format!("{file} is cut off in its first line: without it `bench report` makes it anew from the journal"));
     }
+    let cut = bytes.last() != Some(&b'\n');
     let wrong = |e: csv::Error| format!("{file} can't be read as a table: {e}");
-    let mut reader = csv::Reader::from_reader(bytes.as_slice());
+    // Flexible, for half a line has too few values.
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes.as_slice());
     let header = reader.byte_headers().map_err(wrong)?.clone();
     let places: Vec<Option<usize>> = names.iter().map(|name| header.iter().position(|column| column == name.as_bytes())).collect();
     let mut record = csv::ByteRecord::new();
     while reader.read_byte_record(&mut record).map_err(wrong)? {
+        if cut && reader.position().byte() == bytes.len() as u64 {
+            break;
+        }
+        if record.len() != header.len() {
+            let line = record.position().map_or(0, csv::Position::line);
+            return Err(format!("{file} can't be read as a table: line {line} has {} values for {} columns", record.len(), header.len()));
+        }
         let values: Vec<Option<&[u8]>> = places.iter().map(|place| place.and_then(|place| record.get(place))).collect();
         row(&values).map_err(|why| format!("{file} can't be used: {why}"))?;
     }
-    Ok(())
+    Ok(cut)
 }
 
 /// A value as it may be shown.

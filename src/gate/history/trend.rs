@@ -5,15 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     attribute,
     scan::Run,
-    series::{Key, Series},
+    series::{Key, Point, Series},
     table::{Figure, Gap},
 };
 use crate::{
     gate::{
+        busy,
         compare::session::assumed,
         nights::{self, Judgement, Night},
         run,
         unlike::Difference,
+        verdict::Verdict,
     },
     results::schema::Metric,
     stats,
@@ -72,26 +74,43 @@ pub struct StepNight {
 }
 
 /// Judges a line. `last` is the last run of its scenario on its device, `asked` the change that matters (0.02 for 2 %).
-pub fn trend(series: Series, metric: &Metric, last: Option<usize>, asked: f64) -> Trend {
-    let mut nights: Vec<(usize, Night)> = Vec::with_capacity(series.points.len());
-    for point in &series.points {
-        if let Figure::Value { at, mad, n, .. } = point.figure {
-            let night = Night::of_row(at, mad, n as usize, metric.higher_is_better);
-            nights.extend(night.map(|night| (point.run, night)));
-        }
-    }
+pub fn trend(series: Series, metric: &Metric, runs: &[Run], last: Option<usize>, asked: f64) -> Trend {
     let of_last = series.points.last().filter(|point| Some(point.run) == last);
-    let steps = steps(&nights, asked);
-    let tonight = match (of_last.map(|point| point.figure), nights.split_last()) {
-        (Some(Figure::Value { .. }), Some(((_, tonight), before))) => {
-            // All nights, as the gate does: a loss stays one until a history begins with the night that is accepted.
-            let before: Vec<Night> = before.iter().map(|(_, night)| *night).collect();
-            Ok(nights::judge(&before, *tonight, asked, assumed(&series.key.class, metric.name)))
-        }
-        (Some(Figure::None(gap)), _) => Err(NoFigure::Gap(gap)),
-        _ => Err(NoFigure::NotInIt),
+    let tonight = match of_last.map(|point| point.figure) {
+        Some(Figure::None(gap)) => Err(NoFigure::Gap(gap)),
+        _ => last.and_then(|last| tonight(&series, metric, runs, last, asked)).map(|(judgement, _)| judgement).ok_or(NoFigure::NotInIt),
     };
+    let steps = steps(&nights(&series, metric, runs), asked);
     Trend { series, tonight, steps }
+}
+
+/// The nights of a line, by run. What a busy computer measured is no night of a metric that it touches.
+pub fn nights(series: &Series, metric: &Metric, runs: &[Run]) -> Vec<(usize, Night)> {
+    let counts = |point: &&Point| runs[point.run].busy.is_none() || !busy::touches(metric.name);
+    series.points.iter().filter(counts).filter_map(|point| Some((point.run, night(point, metric)?))).collect()
+}
+
+fn night(point: &Point, metric: &Metric) -> Option<Night> {
+    match point.figure {
+        Figure::Value { at, mad, n, .. } => Night::of_row(at, mad, n as usize, metric.higher_is_better),
+        Figure::None(_) => None,
+    }
+}
+
+/// The figure of a run held against all the nights before it, which are given too: a loss stays one until a history begins with the night that is
+/// accepted. `None` when the run has no figure. On a busy computer nothing is decided.
+pub fn tonight(series: &Series, metric: &Metric, runs: &[Run], run: usize, asked: f64) -> Option<(Judgement, Vec<(usize, Night)>)> {
+    let own = series.points.iter().find(|point| point.run == run).and_then(|point| night(point, metric))?;
+    let mut before = nights(series, metric, runs);
+    before.retain(|(place, _)| *place < run);
+    let levels: Vec<Night> = before.iter().map(|(_, night)| *night).collect();
+    let mut found = nights::judge(&levels, own, asked, assumed(&series.key.class, metric.name));
+    if let Some(load) = runs[run].busy.as_ref().filter(|_| busy::touches(metric.name)) {
+        found.verdict = Verdict::Undecided;
+        found.nights_needed = None;
+        found.reasons.push(format!("the computer was busy with something else, {load}: measure again when it is not"));
+    }
+    Some((found, before))
 }
 
 /// Changes of level that last for [`FEWEST`] nights and are at least half of what matters.

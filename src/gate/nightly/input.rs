@@ -14,7 +14,6 @@ use super::{
 };
 use crate::{
     gate::{
-        compare::session,
         history::{self, LeftOut, Scan, ScanError, Wanted, changes, collect, look, scan},
         require::{self, Judged},
         run::{self, Key, Run, RunError},
@@ -99,24 +98,20 @@ pub fn gate(folder: &Path, settings: &Settings) -> Result<Gate, InputError> {
     notes.extend(remarks);
     notes.extend(fresh().map(left_out));
     for (place, (metric, series)) in settings.metrics.iter().copied().zip(&lines).enumerate() {
-        let line = Line { metric, series, tonight: own.runs.len().saturating_sub(1) };
+        let line = Line { metric, series, runs: &own.runs, tonight: own.runs.len().saturating_sub(1) };
         if place == 0 {
             let (mut failed, dated, flaky) = judge::fates(&line, &run);
             date(&mut failed, &dated, &own.runs);
             rows.extend(failed);
             notes.extend(flaky.into_iter().map(|(key, note)| format!("{} on {}: {note}", key.cell, key.device)));
         }
-        let (mut found, dated) = judge::figures(&line, &run, &unlike, settings.limit, settings.composed);
+        let (mut found, dated) = judge::figures(&line, &unlike, settings.limit, settings.composed);
         date(&mut found, &dated, &own.runs);
         rows.extend(found);
         rows.extend(judge::gone(&line, &run, settings.composed));
         if rows.iter().all(|row| row.metric != metric.name) {
             notes.push(format!("{}: nothing to judge, no cell has it", metric.name));
         }
-    }
-    if let Some(load) = session::busy(&run) {
-        notes.push(format!("{load}: the computer was busy with something else, so a loss of time is no regression"));
-        judge::busy(&mut rows, &load);
     }
     rows.sort_by(|a, b| (b.verdict, a.kind, &a.key, a.metric).cmp(&(a.verdict, b.kind, &b.key, b.metric)));
     let requirements = match requirements(folder, &run) {
@@ -174,12 +169,13 @@ fn nights(folder: &Path, settings: &Settings, notes: &mut Vec<String>) -> Result
     let all = found.runs.len();
     found.runs.retain(|r| r.scenario == tonight.scenario && r.device == tonight.device);
     if let others @ 1.. = all - found.runs.len() {
-        notes.push(format!("{others} runs in the history are of other scenarios or devices: not compared"));
+        notes.push(format!("of other scenarios or devices, and not compared: {} in the history", words::count(others, "run")));
     }
     let all = found.runs.len();
     found.runs.retain(|r| r.chip == tonight.chip);
     if let others @ 1.. = all - found.runs.len() {
-        notes.push(format!("{others} runs in the history are of another processor than {}: not compared", or_unstated(&tonight.chip)));
+        let (runs, chip) = (words::count(others, "run"), or_unstated(&tonight.chip));
+        notes.push(format!("of another processor than {chip}, and not compared: {runs} in the history"));
     }
     found.runs.retain(|r| r.id != tonight.id && r.started < tonight.started);
     let mut against = match settings.history {
@@ -253,7 +249,7 @@ fn differences(newest: &history::Run, run: &Run, notes: &mut Vec<String>) -> Vec
         let what = if difference.weight == Weight::Bars { "not comparable" } else { "not alike" };
         let cells = match difference.cells.len() {
             0 => String::new(),
-            n => format!(" ({n} cells)"),
+            n => format!(" ({})", words::count(n, "cell")),
         };
         let now = if difference.changed() { format!("{} -> {}", difference.a, difference.b) } else { format!("{} in both", difference.a) };
         notes.push(format!("{what}, {} -> this run: {}: {now}{cells}", before.id, difference.what));

@@ -8,13 +8,13 @@ use super::{
 };
 use crate::{
     gate::{
-        compare::session::{assumed, own_memory},
-        history::{Figure, Gap, Point, Series},
-        nights::{Night, judge},
+        history::{self, Figure, Gap, Point, Series, tonight},
+        nights::Night,
         run::{Cell, Key, Run},
         unlike::{Difference, Weight},
     },
     results::schema::Metric,
+    words::tenths,
 };
 
 /// The line of one metric of a cell and its place of tonight.
@@ -23,6 +23,8 @@ pub struct Line<'a> {
     pub metric: &'static Metric,
     /// All series of the metric.
     pub series: &'a [Series],
+    /// The runs of the series.
+    pub runs: &'a [history::Run],
     /// Place of tonight's run in the series.
     pub tonight: usize,
 }
@@ -39,11 +41,11 @@ pub struct Dated {
 }
 
 /// Figures of one metric. Rows of changes are dated in the second result.
-pub fn figures(line: &Line<'_>, run: &Run, unlike: &[Difference], limit: f64, composed: bool) -> (Vec<Row>, Vec<Dated>) {
+pub fn figures(line: &Line<'_>, unlike: &[Difference], limit: f64, composed: bool) -> (Vec<Row>, Vec<Dated>) {
     let (mut rows, mut dated) = (Vec::new(), Vec::new());
     for series in line.series {
         let Some(point) = series.points.iter().find(|p| p.run == line.tonight) else { continue };
-        let Figure::Value { at, mad, n, .. } = point.figure else { continue };
+        let Figure::Value { at, .. } = point.figure else { continue };
         if series.key.method.contains("composed") && !composed {
             continue;
         }
@@ -57,13 +59,8 @@ pub fn figures(line: &Line<'_>, run: &Run, unlike: &[Difference], limit: f64, co
             rows.push(row);
             continue;
         }
-        let before: Vec<(usize, Night)> =
-            series.points.iter().filter(|p| p.run < line.tonight).filter_map(|p| Some((p.run, of(p, line.metric)?))).collect();
-        let own = run.cells.get(&row.key).map(|cell| cell.values(line.metric.name)).unwrap_or_default();
-        let higher = line.metric.higher_is_better;
-        let Some(tonight) = Night::of(&own, higher).or_else(|| Night::of_row(at, mad, n as usize, higher)) else { continue };
+        let Some((found, before)) = tonight(series, line.metric, line.runs, line.tonight, limit) else { continue };
         let history: Vec<Night> = before.iter().map(|(_, night)| *night).collect();
-        let found = judge(&history, tonight, limit, assumed(&row.class, row.metric));
         if matches!(found.verdict, Verdict::Regressed | Verdict::Improved) {
             let place = found.since.unwrap_or_else(|| (history.len() + 1).saturating_sub(found.window));
             let run_of = |place: usize| before.get(place).map_or(line.tonight, |(run, _)| *run);
@@ -83,27 +80,11 @@ pub fn figures(line: &Line<'_>, run: &Run, unlike: &[Difference], limit: f64, co
         if let Some(mde) = found.mde.filter(|mde| *mde > limit * (1.0 + 1e-9)) {
             let excluded =
                 if found.verdict == Verdict::Unchanged { "tonight excludes the limit, by the end of its interval; but " } else { "" };
-            row.reasons.push(format!("{excluded}a regression under {:.1} % may go unseen here", mde * 100.0));
+            row.reasons.push(format!("{excluded}a regression under {} % may go unseen here", tenths(mde)));
         }
         rows.push(row);
     }
     (rows, dated)
-}
-
-fn of(point: &Point, metric: &Metric) -> Option<Night> {
-    match point.figure {
-        Figure::Value { at, mad, n, .. } => Night::of_row(at, mad, n as usize, metric.higher_is_better),
-        Figure::None(_) => None,
-    }
-}
-
-/// A computer that others kept busy: what looks worse may be theirs. Memory that a run takes itself is its own.
-pub fn busy(rows: &mut [Row], load: &str) {
-    let lost = |row: &&mut Row| row.kind == Kind::Performance && row.verdict == Verdict::Regressed && !own_memory(row.metric);
-    for row in rows.iter_mut().filter(lost) {
-        row.verdict = Verdict::Undecided;
-        row.reasons.push(format!("the computer was busy with something else, {load}: measure again when it is not"));
-    }
 }
 
 /// Cells that work tonight and do not have the metric, or only as a composed figure that is not asked for, while a recent night has it. A figure

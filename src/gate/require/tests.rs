@@ -55,6 +55,35 @@ fn both_ends_of_the_interval_decide() {
     assert!((slack - 0.25).abs() < 1e-12, "12.75 / 10.2: {slack}");
 }
 
+/// A value that nothing measured can have decides nothing, however good it looks.
+#[test]
+fn what_is_no_measurement_passes_no_limit() {
+    for odd in [0.0, -5.0, f64::NAN, f64::INFINITY] {
+        let values = [100.0, 104.0, 98.0, odd, 101.0, 99.0, 100.0, 100.0];
+        let ttft = cell(&[], &[("ttft_ms", &values)]);
+        let p90 = Requirement { statistic: Some(Statistic::P90), ..requirement("ttft", Limit::AtMost(1e6)) };
+        for asked in [requirement("ttft", Limit::AtMost(1e6)), p90] {
+            let found = judged(&asked, &ttft);
+            assert_eq!((found.met, found.value), (Met::Undecided, None), "{odd}");
+            assert!(found.why.starts_with("not measured: a value of ttft_ms is "), "{}", found.why);
+        }
+    }
+    let mut damaged = cell(&[], &[("ttft_ms", &TTFT)]);
+    damaged.unmeasured.insert("ttft_ms", 2);
+    let found = judged(&requirement("ttft", Limit::AtMost(1e6)), &damaged);
+    assert_eq!(
+        (found.met, found.why.as_str()),
+        (Met::Undecided, "not measured: of ttft_ms the tables have 2 values that can't be one: 0, less, or no number")
+    );
+    for (metric, limit, column, value) in [
+        ("model-size", Limit::AtMost(1900.0), "model_mb", "0"),
+        ("model-size", Limit::AtMost(1900.0), "model_mb", "-3"),
+        ("agreement", Limit::AtLeast(0.5), "token_agreement", "7"),
+    ] {
+        assert_eq!(judged(&requirement(metric, limit), &cell(&[(column, value)], &[])).met, Met::Undecided, "{value}");
+    }
+}
+
 #[test]
 fn few_launches_decide_nothing_and_say_how_many_would() {
     let found = judged(&requirement("ttft", Limit::AtMost(1e6)), &cell(&[], &[("ttft_ms", &TTFT[..5])]));

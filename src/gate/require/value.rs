@@ -9,6 +9,7 @@ use super::{
 use crate::{
     scenario::{Limit, Phase, Requirement, Source, Statistic},
     stats::{self, DEFAULT_SEED, interval, tail},
+    words,
 };
 
 /// What a requirement is held against.
@@ -106,9 +107,20 @@ pub fn measured(requirement: &Requirement, key: &Key, cell: &Cell, evidence: &Ev
     }
 }
 
-/// A number of a row; what is none is absent.
+/// A number of a row; what is none, or can't be, is absent.
 fn number(cell: &Cell, column: &str) -> Option<f64> {
-    cell.field(column).parse().ok().filter(|v: &f64| v.is_finite())
+    let can_be = |value: &f64| if column == "token_agreement" { (0.0..=1.0).contains(value) } else { *value > 0.0 };
+    cell.field(column).parse().ok().filter(|v: &f64| v.is_finite()).filter(can_be)
+}
+
+/// Why the values of a metric decide nothing: times, rates, memory, power and energy are above 0 where they were measured at all.
+fn odd(name: &str, mut values: impl Iterator<Item = f64>, cell: &Cell) -> Option<Value> {
+    if let Some(n) = cell.unmeasured.get(name) {
+        let n = words::count(*n, "value");
+        return Some(none(format!("not measured: of {name} the tables have {n} that can't be one: 0, less, or no number")));
+    }
+    let odd = values.find(|value| !value.is_finite() || *value <= 0.0)?;
+    Some(none(format!("not measured: a value of {name} is {}, which can't be one", words::figure(odd))))
 }
 
 /// Why a figure is absent, as its row says.
@@ -138,7 +150,11 @@ fn metric(name: &'static str, statistic: Statistic, key: &Key, cell: &Cell, evid
     }
     let higher = crate::results::schema::METRICS.iter().any(|m| m.name == name && m.higher_is_better);
     let share = statistic.share().map_or(0.5, |share| if higher { 1.0 - share } else { share });
-    let Some(found) = tail(&evidence.values(name, key, cell), share) else { return none(absent(cell, "absent", name)) };
+    let values = evidence.values(name, key, cell);
+    if let Some(odd) = odd(name, values.iter().flatten().copied(), cell) {
+        return odd;
+    }
+    let Some(found) = tail(&values, share) else { return none(absent(cell, "absent", name)) };
     let few = if found.effective < found.needed {
         let why = format!("{} queries are worth {} independent ones, {} have an interval", found.n, found.effective, found.needed);
         if told.is_empty() { why } else { format!("{why}; {told}") }
@@ -150,6 +166,9 @@ fn metric(name: &'static str, statistic: Statistic, key: &Key, cell: &Cell, evid
 
 /// The median of launches with its interval; none of too few.
 fn of_launches(name: &str, values: &[f64], cell: &Cell, told: String) -> Value {
+    if let Some(odd) = odd(name, values.iter().copied(), cell) {
+        return odd;
+    }
     let (Some(value), Some(found)) = (stats::median(values), interval(values, DEFAULT_SEED)) else {
         return none(absent(cell, "absent", name));
     };
@@ -207,6 +226,9 @@ fn soak(minute: Option<u32>, first: Option<f64>, key: &Key, cell: &Cell, evidenc
     let of_minute = up_to.iter().filter(|w| w.end_s > until - 60.0 + w.length_s / 2.0).count();
     let taken = &up_to[up_to.len() - of_minute.max(FEWEST).min(up_to.len())..];
     let values: Vec<f64> = taken.iter().map(|w| w.rate / first.unwrap_or(1.0)).collect();
+    if values.iter().any(|value| !value.is_finite() || *value < 0.0) {
+        return none("not measured: the soak has windows whose throughput is no number from 0 on");
+    }
     let (Some(value), Some(found)) = (stats::median(&values), interval(&values, DEFAULT_SEED)) else {
         return none("not measured: no window ends by that minute");
     };

@@ -59,6 +59,12 @@ const COLUMNS: &[Column] = &[
     all("context", "context length", Weight::Serious),
     all("chunk", "AR of the prefill graph", Weight::Serious),
     all("padded_prompt_tokens", "padded prompt", Weight::Serious),
+    all("compiled_context", "context that static graphs attend over", Weight::Serious),
+    all("graphs", "graphs that ran", Weight::Serious),
+    // Runs of an older bench have raw prompts.
+    Column { name: "template", words: "template of the prompts", weight: Weight::Serious, metrics: &[], empty: "raw" },
+    all("sampling", "sampling", Weight::Serious),
+    all("decoding", "decoding", Weight::Serious),
     all("perf_profile", "performance profile", Weight::Serious),
     all("votes", "votes", Weight::Serious),
     all("effective_options", "options in effect", Weight::Serious),
@@ -67,6 +73,7 @@ const COLUMNS: &[Column] = &[
     // A speed that was gained with other tokens is no gain.
     all("check_tokens", "check of the tokens", Weight::Serious),
     all("token_agreement", "token agreement", Weight::Serious),
+    all("check_bos", "check of the one BOS", Weight::Serious),
     all("charge_state", "charge state while power was measured", Weight::Serious),
     Column { name: "contended", words: "other users of the NPU", weight: Weight::Serious, metrics: &[], empty: "none seen" },
 ];
@@ -82,7 +89,17 @@ pub fn of_cells(a: &Cell, b: &Cell) -> Vec<Difference> {
         let found = Difference::of(column.words, known(a, column), known(b, column), column.weight)?;
         Some(Difference { metrics: column.metrics, ..found })
     });
-    columns.chain(unsettled(a, b)).chain(state(a, b)).collect()
+    columns.chain(depth(a, b)).chain(unsettled(a, b)).chain(state(a, b)).collect()
+}
+
+/// Rule R7: what was in the KV cache at the end of a query. Partners of an A/B run may have prompts of two lengths.
+fn depth(a: &Cell, b: &Cell) -> Option<Difference> {
+    let depth = |cell: &Cell| {
+        let count = |name: &str| cell.field(name).parse::<u64>().ok();
+        Some(format!("{} tokens", count("prompt_tokens")?.checked_add(count("gen_tokens")?)?))
+    };
+    let (a, b) = depth(a).zip(depth(b))?;
+    Difference::of("depth of the KV cache at the end of a query", Some(a), Some(b), Weight::Serious)
 }
 
 /// Launches whose device was not as `[settle]` asks.
@@ -108,13 +125,19 @@ fn state(a: &Cell, b: &Cell) -> Vec<Difference> {
         let say = |value: f64| format!("{value:.1} {unit}");
         ((a - b).abs() > far).then(|| Difference::new(words, say(a), say(b), Weight::Serious))
     };
-    let kinds = |cell: &Cell, column: &str, name: fn(&str) -> &str| {
-        let kinds: BTreeSet<&str> = cell.state.get(column)?.iter().map(|value| name(value)).collect();
+    let kinds = |cell: &Cell, column: &str, name: fn(&str) -> String| {
+        let kinds: BTreeSet<String> = cell.state.get(column)?.iter().map(|value| name(value)).collect();
         Some(kinds.into_iter().collect::<Vec<_>>().join(" and "))
     };
-    let of_kind = |column: &str, words: &str, weight: Weight, name: fn(&str) -> &str| {
+    let of_kind = |column: &str, words: &str, weight: Weight, name: fn(&str) -> String| {
         Difference::of(words, kinds(a, column, name), kinds(b, column, name), weight)
     };
+    // What an older bench did not write is no difference that anybody knows of.
+    let inherited = |column: &str, words: &str, weight: Weight, name: fn(&str) -> String| {
+        let (a, b) = kinds(a, column, name).zip(kinds(b, column, name))?;
+        Difference::of(words, Some(a), Some(b), weight)
+    };
+    let charging = |value: &str| if value == "1" { "charging" } else { "not charging" }.to_owned();
     let found = [
         apart("start_skin_c", "case at the start of launches", FAR_C, "°C"),
         apart("start_npu_c", "NPU at the start of launches", FAR_C, "°C"),
@@ -122,8 +145,16 @@ fn state(a: &Cell, b: &Cell) -> Vec<Difference> {
         apart("start_battery_c", "battery at the start of launches", FAR_C, "°C"),
         // The gauge of a phone is good to a few percent, and only a low battery is known to slow a phone down.
         apart("start_battery_pct", "charge at the start of launches", 20.0, "%"),
-        of_kind("start_charging", "battery at the start", Weight::Serious, |value| if value == "1" { "charging" } else { "not charging" }),
-        of_kind("start_screen", "screen at the start", Weight::Serious, |value| value),
+        of_kind("start_charging", "battery at the start", Weight::Serious, charging),
+        of_kind("start_screen", "screen at the start", Weight::Serious, str::to_owned),
+        // Rule R6.
+        inherited("cpuset", "cpuset of programs", Weight::Serious, str::to_owned),
+        inherited("affinity", "processors that programs may use", Weight::Serious, str::to_owned),
+        inherited("nice", "nice value of programs", Weight::Serious, str::to_owned),
+        inherited("selinux_domain", "SELinux domain of programs", Weight::Serious, str::to_owned),
+        inherited("oom_score_adj", "oom_score_adj of programs", Weight::Minor, str::to_owned),
+        // Android has one for each process (`pid_4711`), systemd one for each login.
+        inherited("cgroup", "control groups of programs", Weight::Minor, |value| value.replace(|c: char| c.is_ascii_digit(), "#")),
     ];
     found.into_iter().flatten().collect()
 }

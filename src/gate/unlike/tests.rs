@@ -166,6 +166,21 @@ fn launches_that_began_warmer_are_said() {
     assert_eq!(words(&same), Vec::<String>::new());
 }
 
+/// Rule R6. The groups of two processes are not two groups, and what one side did not write is not known to differ.
+#[test]
+fn programs_in_other_surroundings_are_said() {
+    let a = cell(
+        &[],
+        &[("cpuset", &["/"]), ("nice", &["0", "0"]), ("cgroup", &["0::/uid_2000/pid_4711"]), ("selinux_domain", &["u:r:shell:s0"])],
+    );
+    let b =
+        cell(&[], &[("cpuset", &["/foreground"]), ("nice", &["0", "-10"]), ("cgroup", &["0::/uid_2000/pid_9130"]), ("affinity", &["4-7"])]);
+    let found = of_cells(&a, &b);
+    let words: Vec<String> = found.iter().map(|d| format!("{} {:?}", d.words(), d.weight)).collect();
+    let wanted = ["cpuset of programs: / in A, /foreground in B Serious", "nice value of programs: 0 in A, -10 and 0 in B Serious"];
+    assert_eq!(words, wanted);
+}
+
 #[test]
 fn what_cells_share_is_said_once_and_the_heaviest_first() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("results/example-pc");

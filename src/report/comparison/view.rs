@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::words;
+
 /// Two runs, compared.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Comparison {
@@ -128,13 +130,16 @@ pub struct Refused {
 impl Change {
     /// The ratio as text, with the decimals that its interval supports.
     pub fn figure(&self) -> String {
-        format!("{:.*}", self.decimals(), self.ratio)
+        self.text(self.ratio)
     }
 
     /// Its interval as text, or a dash.
     pub fn between(&self) -> String {
-        let decimals = self.decimals();
-        self.interval.map_or_else(|| "—".to_owned(), |(lo, hi)| format!("{lo:.decimals$} to {hi:.decimals$}"))
+        self.interval.map_or_else(|| "—".to_owned(), |(lo, hi)| format!("{} to {}", self.text(lo), self.text(hi)))
+    }
+
+    fn text(&self, ratio: f64) -> String {
+        if ratio.abs() < 1e6 { format!("{ratio:.*}", self.decimals()) } else { words::figure(ratio) }
     }
 
     /// A narrow interval must not be rounded onto 1.

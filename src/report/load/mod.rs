@@ -1,5 +1,6 @@
 //! Run folders into plain structs.
 
+mod phases;
 mod run;
 mod soak;
 mod timeline;

@@ -9,6 +9,7 @@ use std::{
 use polars::prelude::{col, lit};
 use serde_json::Value;
 
+use super::phases::phases;
 use super::soak::soaks;
 use super::timeline::timelines;
 use super::types::{Cell, CellKey, Estimate, Launches, Layer, Run, Status};
@@ -52,6 +53,7 @@ pub fn load(dir: &Path) -> Result<Run, ReportError> {
     }
     timelines(dir, &mut run)?;
     soaks(dir, &mut run)?;
+    phases(dir, &mut run)?;
     let wanted = ["device", "cell", "graph", "phase", "name", "op_type", "value", "value_unit", "count", "method"];
     if let Some(mut table) = optional(&mut run.problems, "no layers", read(dir, &LAYERS, &wanted, None)?, LAYERS.file) {
         run.layers = layers(&mut table);

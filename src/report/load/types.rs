@@ -23,6 +23,8 @@ pub struct Run {
     pub timelines: BTreeMap<CellKey, Timeline>,
     /// Windows and events of soaks, from `soak.csv` and `soak_events.csv`.
     pub soaks: BTreeMap<CellKey, Soak>,
+    /// Where the time of each stage goes, from `phases.csv`, in its order.
+    pub phases: BTreeMap<CellKey, Vec<PhaseShare>>,
     /// `layers.csv`.
     pub layers: BTreeMap<CellKey, Vec<Layer>>,
     /// Tables that are missing and values that make no sense, in words.
@@ -265,5 +267,26 @@ pub struct Layer {
     /// Executions behind the value.
     pub count: Option<i64>,
     /// Where the value comes from.
+    pub method: String,
+}
+
+/// A part of a stage of a cell: a row of `phases.csv`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PhaseShare {
+    /// `measure` or `profile`.
+    pub pass: String,
+    /// `load`, `load_cold`, `prefill` or `decode`.
+    pub stage: String,
+    /// Its name; `a/b` is part b of part a.
+    pub phase: String,
+    /// Launches behind it.
+    pub n: usize,
+    /// Milliseconds of one load, prompt or decode step.
+    pub ms: f64,
+    /// Interval of that median.
+    pub interval: Option<(f64, f64)>,
+    /// Of the stage, 0 to 1.
+    pub share: f64,
+    /// Where it comes from.
     pub method: String,
 }

@@ -8,7 +8,7 @@ use crate::report::load::{Cell, Run};
 use crate::results::schema::METRICS;
 
 /// What stands beside a quantisation's class (rule R29) and a workload (R7): facts of the artifact.
-const ARTIFACT: [(&str, &str); 9] = [
+const ARTIFACT: [(&str, &str); 10] = [
     ("weight_bits", "weight bits"),
     ("act_bits", "act. bits"),
     ("kv_bits", "KV bits"),
@@ -17,15 +17,20 @@ const ARTIFACT: [(&str, &str); 9] = [
     ("embedding_bits", "embedding bits"),
     ("bits_per_weight", "bits per weight, measured"),
     ("context", "context"),
+    ("compiled_context", "compiled for context"),
     ("chunk", "chunk (AR)"),
 ];
 
 /// How a backend ran, beside what it ran.
-const RUNNING: [(&str, &str); 10] = [
+const RUNNING: [(&str, &str); 14] = [
     ("runtime_version", "runtime, as it says"),
     ("engine", "engine"),
     ("tool", "program"),
     ("launch_context", "launched from"),
+    ("template", "prompts"),
+    ("sampling", "sampling"),
+    ("decoding", "decoding"),
+    ("graphs", "graphs"),
     ("votes", "votes asked"),
     ("perf_profile", "perf. profile"),
     ("threads", "threads"),

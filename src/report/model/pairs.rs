@@ -242,6 +242,10 @@ fn notes(pair: &Pair) -> Vec<String> {
     for (column, word) in [
         ("perf_profile", "performance profile"),
         ("chunk", "chunk of the prefill graph"),
+        ("compiled_context", "context that the graphs attend over"),
+        ("template", "template of the prompts"),
+        ("sampling", "sampling"),
+        ("decoding", "decoding"),
         ("unit_found", "unit that worked"),
         ("runtime_version", "runtime"),
     ] {

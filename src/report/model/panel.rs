@@ -1,13 +1,13 @@
 //! One class on one device.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::cells::{blocks, intervals, memory};
 use super::charts::charts;
 use super::details::details;
 use super::failures::gone;
 use super::figures::Notes;
-use super::groups::{Colours, Group, cells_of, groups, panels};
+use super::groups::{Colours, Group, cells_of, groups, listed, panels};
 use super::layers::layers;
 use super::pairs::{pairs, tables};
 use super::soak::soak;
@@ -42,12 +42,34 @@ fn note(class: &str) -> &'static str {
     }
 }
 
-/// What may be compared with what in a set (rules R13 and R29).
+/// What may be compared with what in a set (rules R7, R13 and R29).
 fn comparability(cells: &[&Cell]) -> Option<String> {
     let kinds: BTreeSet<(&str, Option<&str>)> = cells.iter().map(|cell| (cell.quant.as_str(), cell.text("artifact"))).collect();
-    (kinds.len() > 1).then(|| {
-        "Same source model, different quantisation: rows of different quant classes or artifacts stand beside each other and are not ranked. What each artifact holds is told below the table.".into()
-    })
+    let artifacts = (kinds.len() > 1).then(|| {
+        "Same source model, different quantisation: rows of different quant classes or artifacts stand beside each other and are not ranked. What each artifact holds is told below the table.".to_owned()
+    });
+    let words: Vec<String> = artifacts.into_iter().chain(attention(cells)).collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// Whose graphs attend over another context than others': with one prompt they then do not do the same work.
+fn attention(cells: &[&Cell]) -> Option<String> {
+    let mut contexts: BTreeMap<Option<i64>, BTreeSet<&str>> = BTreeMap::new();
+    for cell in cells {
+        let context = cell.number("compiled_context").map(|tokens| tokens as i64);
+        contexts.entry(context).or_default().insert(&cell.backend);
+    }
+    let depth = |cell: &&Cell| cell.prompt + cell.generate;
+    let (least, most) = cells.iter().map(depth).min().zip(cells.iter().map(depth).max()).filter(|_| contexts.len() > 1)?;
+    let depths = if least == most { most.to_string() } else { format!("{least} to {most}") };
+    let parts = contexts.into_iter().rev().map(|(context, backends)| {
+        let backends = listed(&Vec::from_iter(backends));
+        context.map_or_else(|| format!("of {backends} none is known"), |tokens| format!("{backends} over {tokens}"))
+    });
+    Some(format!(
+        "Queries end at a depth of {depths} tokens, and static graphs attend over the context that they were compiled for, whatever the depth: {}. Who supports more context does more work for a token.",
+        listed(&Vec::from_iter(parts))
+    ))
 }
 
 /// All panels of a run.

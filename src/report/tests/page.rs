@@ -43,6 +43,23 @@ fn ratios_stand_on_the_same_artifacts_of_one_class_only() {
     assert!(pc.contains("Same source model, different quantisation"));
 }
 
+/// Rule R7.
+#[test]
+fn graphs_that_attend_over_other_contexts_are_said() {
+    let (_keep, dir) = run();
+    assert!(!page_of(&dir).contains("attend over the context"), "all graphs of the emulator have 256, and no engine of the PC has any");
+    edit(&dir, "cells.csv", |at, mut fields| {
+        if fields[at("backend")] == "ort-qnn" {
+            fields[at("compiled_context")] = "4096".into();
+        }
+        vec![fields]
+    });
+    let page = page_of(&dir);
+    assert!(page.contains("whatever the depth: ort-qnn over 4096 and genie over 256. Who supports more"), "the set's note");
+    assert!(page.contains("context that the graphs attend over: genie 256, ort-qnn 4096"), "the pair's note");
+    assert!(page.contains("compiled for context"), "the artifacts' table");
+}
+
 #[test]
 fn other_artifacts_have_no_ratio_and_a_printed_mean_is_said() {
     let (_keep, dir) = run();

@@ -186,3 +186,60 @@ fn files_that_are_no_tokenizer_are_errors() {
     }
     assert!(Exact::open(&dir.path().join("none.json"), None, None).is_err());
 }
+
+/// The shape of Llama 2's: BOS is the template's.
+const INST: &str = "{{ bos_token }}[INST] {{ messages[0].content }} [/INST]";
+
+fn in_chat(document: &Value, template: &str, bos: Option<u32>) -> Result<Exact, ExactError> {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("tokenizer.json");
+    fs::write(&path, document.to_string()).expect("written");
+    fs::write(dir.path().join("tokenizer_config.json"), r#"{"bos_token": "<s>", "eos_token": "</s>"}"#).expect("written");
+    fs::write(dir.path().join("chat_template.jinja"), template).expect("written");
+    Exact::open(&path, bos, None)?.within(ChatTemplate::beside(&path).expect("a template"))
+}
+
+/// Rule R4: the tokens of the template count, there is one BOS whoever writes it, and the prompts of a launch differ behind the template.
+#[test]
+fn a_prompt_inside_a_chat_template_has_as_many_tokens_as_asked() {
+    let document = llama();
+    let (_, encode) = open(&document, Some(1));
+    for (template, bos) in [(INST, Some(1)), (INST, None), ("[INST] {{ messages[0].content }} [/INST]", Some(1))] {
+        let exact = in_chat(&llama(), template, bos).expect("a template");
+        for tokens in [24, 40, 64, 129] {
+            let prompts = exact.prompts(1, tokens, 3).unwrap_or_else(|e| panic!("{template}: {e}"));
+            for prompt in &prompts {
+                assert_eq!((prompt.ids.len(), prompt.ids[0]), (tokens as usize, 1), "{prompt:?}");
+                assert_eq!(prompt.ids.iter().filter(|id| **id == 1).count(), 1, "one BOS: {prompt:?}");
+                // What a runtime makes of the text with its own tokenizer, which puts BOS before it.
+                assert!(prompt.text.starts_with("[INST] ") && prompt.text.ends_with(" [/INST]"), "{}", prompt.text);
+                assert_eq!(encode(&prompt.text), prompt.ids);
+            }
+            let own: BTreeSet<&[u32]> = prompts.iter().map(|p| exact.own(&p.ids)).collect();
+            assert_eq!(own.len(), 3);
+        }
+        let short = exact.prompts(1, 5, 1).expect_err("shorter than the template").to_string();
+        assert!(short.starts_with("no prompt of exactly 5 tokens"), "{short}");
+    }
+    // A tokenizer without BOS of its own: what Qwen has.
+    let exact = in_chat(&byte_level(), "<u>{{ messages[0].content }}<a>", None).expect("a template");
+    assert_eq!(exact.bos(), None);
+    assert!(exact.prompts(1, 32, 2).expect("prompts").iter().all(|p| p.ids.len() == 32 && p.text.starts_with("<u>")));
+}
+
+#[test]
+fn two_bos_are_refused() {
+    let twice = in_chat(&llama(), "{{ bos_token }}{{ bos_token }}{{ messages[0].content }}", Some(1)).expect("a template");
+    let error = twice.prompts(1, 32, 1).expect_err("two");
+    assert!(matches!(error, ExactError::Bos { bos: 1, found: 2, .. }), "{error}");
+    let late = in_chat(&llama(), "[INST] {{ bos_token }}{{ messages[0].content }}", Some(1)).expect("a template");
+    assert!(matches!(late.prompts(1, 32, 1), Err(ExactError::Bos { bos: 1, found: 2, .. })), "one before it, and its own");
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("tokenizer.json");
+    fs::write(&path, llama().to_string()).expect("written");
+    let other = Exact::open(&path, Some(2), None).err().expect("another BOS").to_string();
+    assert!(
+        other.ends_with("begins every text with token 1, and the geometry says `bos = 2`: the prompts would begin with both"),
+        "{other}"
+    );
+}

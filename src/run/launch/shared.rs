@@ -1,6 +1,8 @@
 //! A launch that cells share (rule R2): one process answers the queries of all of them, one cell after the other, and each cell has its own record.
 
-use bench_backend_api::{Captured, Checks, Failure, FailureKind, JOB_FILE, Parsed, Query, Source, StagedFile, contradiction, mixed};
+use bench_backend_api::{
+    Captured, Checks, Failure, FailureKind, JOB_FILE, Parsed, PhaseSpan, Query, Source, StagedFile, contradiction, mixed,
+};
 
 use super::{Member, Request, status};
 use crate::results::launches::{Record, Shared};
@@ -58,7 +60,20 @@ pub(super) fn parts(
         // What was not asked for is told where the last query was.
         let own = parsed.queries.iter().filter(|q| q.query >= first && (last || q.query < next));
         let queries = own.map(|q| Query { query: q.query - first, ..q.clone() }).collect();
-        let part = Parsed { queries, load_ns: parsed.load_ns.filter(|_| place == 0), npu: None, ..parsed.clone() };
+        // The load is the process's: the first cell has it. A whole process's profile is nobody's.
+        let spans = parsed.phases.iter().filter_map(|span| match span.query {
+            None => (place == 0).then(|| span.clone()),
+            Some(query) => (query >= first && (last || query < next)).then(|| PhaseSpan { query: Some(query - first), ..span.clone() }),
+        });
+        let part = Parsed {
+            queries,
+            load_ns: parsed.load_ns.filter(|_| place == 0),
+            phases: spans.collect(),
+            parts: Vec::new(),
+            dram: Vec::new(),
+            npu: None,
+            ..parsed.clone()
+        };
         let checks =
             captured.filter(|_| failure.is_none()).map(|captured| request.backend.verify(member.cell, member.expected, &part, captured));
         let wrong = || Some(Failure::new(FailureKind::Verify, contradiction(checks.as_ref()?)?));

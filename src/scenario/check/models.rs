@@ -9,9 +9,16 @@ use std::{
 use bench_backend_api::Model;
 
 use super::{
-    super::{checked::ModelSpec, geometry, suggest::show, value::At, wire},
+    super::{
+        checked::{ModelSpec, Template},
+        geometry,
+        suggest::show,
+        value::At,
+        wire,
+    },
     Context,
 };
+use crate::chat::ChatTemplate;
 
 impl Context<'_> {
     /// The models by name, `None` for one that has a problem: it is known all the same.
@@ -51,9 +58,24 @@ impl Context<'_> {
             let help = "a model that is made on the spot comes with a tokenizer: take out this key, or the geometry's `seed`".to_owned();
             self.out.error(file.span(), "`tokenizer` is for models of your own, and this one's geometry has a `seed`", help);
         }
+        let template = self.template(wire.template.as_ref(), wire.tokenizer.is_some(), tokenizer.as_deref());
         let context = wire.context?.value;
         let chunk = wire.chunk.map(|c| c.value);
-        Some(ModelSpec { model: Model { name: name.value.clone(), context, chunk, geometry: shape }, tokenizer })
+        Some(ModelSpec { model: Model { name: name.value.clone(), context, chunk, geometry: shape }, tokenizer, template })
+    }
+
+    /// What a model's prompts are, and whether they can be that.
+    fn template(&mut self, wire: Option<&At<wire::Template>>, named: bool, tokenizer: Option<&str>) -> Template {
+        let Some(asked) = wire.filter(|asked| asked.value == wire::Template::Chat) else { return Template::Raw };
+        if !named {
+            let help = "name the model's `tokenizer`: its chat template stands beside it".to_owned();
+            self.out.error(asked.span(), "`template = \"chat\"` of a model without a tokenizer", help);
+        }
+        if let Some(Err(e)) = tokenizer.map(|path| ChatTemplate::beside(Path::new(path))) {
+            let help = "take the file from where the model comes from, or ask for `template = \"raw\"`".to_owned();
+            self.out.error(asked.span(), e.to_string(), help);
+        }
+        Template::Chat
     }
 
     /// The absolute path of a file that the scenario names, if it is there.

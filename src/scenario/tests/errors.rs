@@ -20,7 +20,7 @@ fn keys_types_and_words() {
             "7:1 [matrix] needs the key `gen-tokens` / Tokens that are generated, the first of them from the prefill.",
         ),
         (with("[measure]", "[measur]"), "13:2 unknown key `measur` in the file / did you mean `measure`?"),
-        (with("chunk = 32", "zzz = 1"), "6:1 unknown key `zzz` in [models.tiny] / known: context, chunk, geometry, tokenizer"),
+        (with("chunk = 32", "zzz = 1"), "6:1 unknown key `zzz` in [models.tiny] / known: context, chunk, geometry, tokenizer, template"),
         (
             with("context = 128", "context = \"128\""),
             "5:11 `context` must be a whole number, not the text `128` / Context length that the artifacts were built for, in tokens.",
@@ -302,6 +302,22 @@ fn a_real_model_needs_a_tokenizer_and_only_what_is_known_of_its_shape() {
     assert_eq!(plan.tokenizers["tiny"], dir.path().join("tokenizer.json").display().to_string());
     let stored = super::super::Plan::from_toml(&plan.to_toml().expect("toml")).expect("a plan");
     assert_eq!(stored, plan);
+    // The chat template stands beside the tokenizer.
+    let chat = "geometry = \"g.toml\"\ntokenizer = \"tokenizer.json\"\ntemplate = \"chat\"";
+    let refused = |keys: &str| {
+        let problems = check_in(dir.path(), &text(keys)).expect_err("refused").problems;
+        problems.iter().map(line).collect::<Vec<_>>().join("; ")
+    };
+    assert!(refused(chat).contains("no chat template is beside "), "{}", refused(chat));
+    write("tokenizer_config.json", "{\"chat_template\": \"{{ raise_exception('x y') }}\"}");
+    assert!(refused(chat).contains("can't be applied: ") && refused(chat).contains("x y"), "{}", refused(chat));
+    write("chat_template.jinja", "[INST] {{ messages[0].content }} [/INST]");
+    let plan = check_in(dir.path(), &text(chat)).expect("a scenario").plan(&super::BACKENDS, &super::fake::device());
+    assert_eq!(plan.template("tiny"), super::super::Template::Chat);
+    assert_eq!(super::super::Plan::from_toml(&plan.to_toml().expect("toml")).expect("a plan"), plan);
+    let alone = refused("geometry = \"g.toml\"\ntemplate = \"chat\"");
+    assert!(alone.contains("of a model without a tokenizer"), "{alone}");
+    assert!(refused("geometry = \"g.toml\"\ntemplate = \"jinja\"").contains("chat"));
     assert_eq!(
         warned("geometry = \"g.toml\""),
         [

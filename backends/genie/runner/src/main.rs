@@ -11,7 +11,7 @@ mod profile;
 
 use std::{fs, path::Path, process::ExitCode};
 
-use bench_runner_protocol::{Event, EventWriter, Failure, Finish, Job, Model, Query, check_chip, monotonic_ns, run};
+use bench_runner_protocol::{Event, EventWriter, Failure, Finish, Job, LoadLaps, Model, Phase, Query, check_chip, monotonic_ns, run};
 
 use crate::{
     config::Config,
@@ -40,12 +40,15 @@ fn work(job: &Job, events: &mut EventWriter) -> Result<(), Failure> {
     let config = Config::read(Path::new(job.runtime("config")?))?;
     events.now(&Event::note("effective_options", format!("log_level={log_level} config={}", job.runtime("config")?)))?;
     check_arch(job, &config)?;
-    events.now(&Event::LoadBegin { t_ns: monotonic_ns() })?;
+    let begin = monotonic_ns();
+    events.now(&Event::LoadBegin { t_ns: begin })?;
+    let mut laps = LoadLaps::new(begin);
     let genie = Genie::load(Path::new(job.runtime("genie")?))?;
-    events.now(&Event::note("genie_api", genie.version()))?;
+    events.defer_all(laps.over(Phase::Library));
+    events.defer(Event::note("genie_api", genie.version()));
     let profile = Profile::new(genie)?;
     // Also after a failure: the profile is evidence.
-    let result = queries(job, &config, genie, log_level, &profile, events);
+    let result = queries(job, &config, (genie, log_level, &profile), laps, events);
     let saved = profile.json().and_then(|json| Ok(fs::write(PROFILE_FILE, json)?));
     result.and(saved)
 }
@@ -53,13 +56,14 @@ fn work(job: &Job, events: &mut EventWriter) -> Result<(), Failure> {
 fn queries(
     job: &Job,
     config: &Config,
-    genie: &'static Genie,
-    log_level: i32,
-    profile: &Profile,
+    (genie, log_level, profile): (&'static Genie, i32, &Profile),
+    mut laps: LoadLaps,
     events: &mut EventWriter,
 ) -> Result<(), Failure> {
     let dialog = Dialog::new(genie, config.json.clone(), log_level, profile)?;
     let t_ns = monotonic_ns();
+    // One call reads the binaries, makes contexts and buffers: Genie shows nothing of what is in it.
+    events.defer_all(laps.over(Phase::Prepare));
     events.now(&Event::note("engine", config.engine.as_str()))?;
     if let Some(init) = profile.json().ok().and_then(|json| profile::init_us(&json)) {
         events.now(&Event::note("init_us", init.to_string()))?;

@@ -16,12 +16,14 @@ pub struct QueryProfile {
 
 /// The runtime's names and ours. Durations of events are microseconds, like everything whose unit says `us`; rates are truncated
 /// by Genie and kept as it gives them.
-const FIGURES: [(&str, &str); 5] = [
+const FIGURES: [(&str, &str); 6] = [
     ("time-to-first-token", "ttft_us"),
     ("token-generation-time", "decode_us"),
     ("prompt-processing-rate", "prefill_tok_s"),
     ("token-generation-rate", "decode_tok_s"),
     ("duration", "query_us"),
+    // Of a speculative dialog: tokens an iteration.
+    ("token-acceptance-rate", "tokens_per_step"),
 ];
 
 /// The queries in their order; anything that is not as expected is left out. A query that failed may have no event.

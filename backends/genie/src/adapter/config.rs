@@ -1,7 +1,7 @@
 //! The private copy of `genie_config.json` (rule R4): the user's own, or a minimal one, with greedy sampling, the asked length, local paths
 //! and no stop.
 
-use bench_backend_api::{Axis, Failure, FailureKind, Launch, Unit, tool};
+use bench_backend_api::{Axis, Failure, FailureKind, Launch, Unit, note, tool};
 use serde_json::{Value, json};
 
 /// Name of the copy in the work folder.
@@ -85,6 +85,24 @@ pub fn config(launch: &Launch<'_>, wanted: Wanted) -> Result<Value, Failure> {
         localise(&mut config, launch)?;
     }
     Ok(config)
+}
+
+/// What a configuration that was used says of decoding, for [`bench_backend_api::Parsed::notes`]. Nothing of bytes that are none.
+pub fn notes(bytes: &[u8]) -> Vec<(&'static str, String)> {
+    let root: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let Some(dialog) = root.get("dialog").and_then(Value::as_object) else { return Vec::new() };
+    // Dialog types of QAIRT 2.40 in which each step gives one token; the others (ssd-q1, lade, spd, eaglet) guess ahead.
+    let kind = dialog.get("type").and_then(Value::as_str).unwrap_or("basic");
+    let plain = ["basic", "kv-share", "multistream"].contains(&kind);
+    let sampler = &root["dialog"]["sampler"];
+    let number = |key: &str| sampler[key].as_f64();
+    let greedy = sampler["greedy"] == true || number("top-k") == Some(1.0) || number("temp") == Some(0.0);
+    let drawn =
+        || ["temp", "top-k", "top-p"].iter().filter_map(|key| Some(format!("{key} {}", number(key)?))).collect::<Vec<_>>().join(", ");
+    let sampling = if greedy { "greedy".to_owned() } else { format!("drawn: {}", drawn()) };
+    let context = root.pointer("/dialog/context/size").and_then(Value::as_u64).map(|size| (note::CONTEXT, size.to_string()));
+    let decoding = if plain { "false" } else { kind }.to_owned();
+    [(note::SAMPLING, sampling), (note::SPECULATIVE, decoding)].into_iter().chain(context).collect()
 }
 
 /// Gives every path in a configuration its place in the work folder.

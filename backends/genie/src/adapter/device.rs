@@ -12,7 +12,7 @@ use bench_backend_qnn::{context, htp};
 use serde_json::json;
 
 use super::{
-    PROFILE,
+    PROFILE, QUERY,
     config::{self, CONFIG, EXTENSION, Wanted},
 };
 use crate::reader::GenieReader;
@@ -127,7 +127,6 @@ pub fn stage(launch: &Launch<'_>, job: impl FnOnce() -> Result<Vec<u8>, Failure>
     let scope = if way != Way::BenchGenieRunner && as_text(launch) { "text" } else { "ids" };
     notes.insert("ttft_scope".to_owned(), scope.to_owned());
     notes.extend(launch.cell.model.chunk.map(|chunk| ("chunk".to_owned(), chunk.to_string())));
-    notes.insert("context".to_owned(), launch.cell.model.context.to_string());
     if let Some(own) = launch.artifact.meta.get("config") {
         // Paths apart: those of this machine are nothing that the device should hear of.
         let mut own = own.clone();
@@ -206,7 +205,7 @@ pub fn steps(launch: &Launch<'_>, paths: &Paths) -> Vec<Step> {
         ("script", SCRIPT.to_owned()),
         (prompt, prompt_file(0)),
     ]);
-    vec![way.tool().step("query", launch.device, paths, &words, vec![PROFILE.to_owned(), Told::FILE.to_owned()])]
+    vec![way.tool().step(QUERY, launch.device, paths, &words, vec![PROFILE.to_owned(), CONFIG.to_owned(), Told::FILE.to_owned()])]
 }
 
 /// The program of the SDK that a captured launch ran; `None` where tokens were timed.

@@ -58,6 +58,65 @@ fn adapted(own: &Value, threads: Option<&str>) -> Result<Value, Failure> {
     )
 }
 
+/// What the profiling pass of an artifact stages and runs, by name.
+fn profiled(files: &[&str], device: &DeviceFacts, pass: bench_backend_api::Pass) -> (Vec<String>, Vec<String>) {
+    let found = |need: Need| (need, bench_backend_api::Found { path: "/x".to_owned(), version: Some("1".to_owned()) });
+    let installed = Installed(Genie.needs(device).into_iter().map(found).collect());
+    let graph = |tokens: u32, binary: &str| {
+        json!({"tokens": tokens, "binary": binary, "inputs": {"ids": {"dtype": "int32", "shape": [1, tokens]}},
+            "outputs": {"logits": {"dtype": "float16", "shape": [8]}}})
+    };
+    let meta = json!({"graphs": {"prefill": graph(32, "prefill.bin"), "decode": graph(1, "decode.bin")}});
+    let artifact = Artifact { files: files.iter().map(|f| (*f).to_owned()).collect(), meta };
+    let (cell, prompts) = (cell(&[]), [vec![0, 4, 5]]);
+    let launch = Launch { cell: &cell, pass, prompts: &prompts, texts: &[], artifact: &artifact, installed: &installed, device };
+    let files: Vec<String> = Genie.stage(&launch).expect("staged").into_iter().map(|f| f.name).collect();
+    for name in &files {
+        assert_eq!(files.iter().filter(|f| *f == name).count(), 1, "{name} is staged twice");
+    }
+    let paths = Paths { work: "/w".to_owned(), events: "events.jsonl".to_owned() };
+    (files, Genie.steps(&launch, &paths).into_iter().map(|step| step.name).collect())
+}
+
+#[test]
+fn the_profiling_pass_runs_the_same_binaries_under_a_tool_that_tells_operations() {
+    use bench_backend_api::Pass::{Measure, Profile};
+    let whole = ["prefill.bin", "decode.bin", "prefill.onnx", "decode.onnx", "meta.json", "tokenizer.json"];
+    let (files, steps) = profiled(&whole, &pc(), Profile);
+    assert_eq!(steps, ["operations", "query"]);
+    assert!(["operations.json", "job.json", "prefill.onnx", "meta.json"].iter().all(|f| files.iter().any(|name| name == f)), "{files:?}");
+    let (files, steps) = profiled(&whole, &pc(), Measure);
+    assert!(steps == ["query"] && !files.iter().any(|f| f.contains(".onnx")), "{steps:?} {files:?}");
+    // A user's own bundle has no wrappers.
+    assert_eq!(profiled(&["prefill.bin", "decode.bin", "tokenizer.json"], &pc(), Profile).1, ["query"]);
+    // Elsewhere the SDK's tool is the other one, whose libraries are Genie's.
+    let phone = DeviceFacts { os: "android".to_owned(), arch: "aarch64".to_owned(), remote: true, class: DeviceClass::Phone, ..pc() };
+    let (files, steps) = profiled(&whole, &phone, Profile);
+    assert_eq!(steps, ["prefill", "prefill-viewer", "decode", "decode-viewer", "query"]);
+    assert!(files.iter().any(|f| f == "qnn-net-run") && !files.iter().any(|f| f.contains("onnx")), "{files:?}");
+    assert_eq!(profiled(&whole, &phone, Measure).1, ["query"]);
+}
+
+#[test]
+fn what_the_other_tool_says_is_layers_and_nothing_else() {
+    let csv = "Msg Timestamp,Message,Time,Unit of Measurement,Timing Source,Event Level,Event Identifier\n\
+        1,EXECUTE,90,US,BACKEND,ROOT,QNN (execute) time\n1,EXECUTE,12,CYCLES,BACKEND,ROOT,Accelerator (execute) time (cycles)\n\
+        1,NODE,12,CYCLES,BACKEND,SUB-EVENT,layers.0.q:OpId_7 (cycles)\n";
+    let files = [("profile_decode.csv".to_owned(), csv.as_bytes().to_vec())].into();
+    let mut parsed = Parsed::default();
+    same_binary::layers(&Captured { files, ..Captured::default() }, &mut parsed);
+    let layer = &parsed.layers[0];
+    assert_eq!((layer.name.as_str(), layer.phase.as_str(), layer.value), ("layers.0.q:OpId_7", "decode", Some(12.0)));
+    assert_eq!((layer.method.as_str(), parsed.layers.len()), ("same binary, qnn-detailed", 1));
+    assert!(parsed.npu.is_none() && parsed.graphs.is_empty() && parsed.warnings.is_empty(), "{parsed:?}");
+    // Its failure is told, and Genie's step runs all the same.
+    let ended = bench_backend_api::Ended { reason: "exited".to_owned(), code: Some(3), ..bench_backend_api::Ended::default() };
+    let failed = Captured { files: [("stderr.txt".to_owned(), b"no device\n".to_vec())].into(), ended, ..Captured::default() };
+    let why = Genie.excuse("operations", &failed).expect("excused");
+    assert!(why.contains("exit status 3: no device"), "{why}");
+    assert_eq!(Genie.excuse("query", &failed), None);
+}
+
 #[test]
 fn a_users_configuration_is_changed_or_refused_and_never_a_panic() {
     let good = json!({"dialog": {"stop-sequence": ["x"], "engine": {"n-threads": 1, "model": {"binary": {}}}}});
@@ -77,4 +136,31 @@ fn a_users_configuration_is_changed_or_refused_and_never_a_panic() {
     let several = json!({"dialog": {"engine": [{"role": "target"}, {"role": "draft"}]}});
     assert!(adapted(&several, None).is_ok());
     assert_eq!(adapted(&several, Some("3")).expect_err("which").kind, FailureKind::Usage);
+}
+
+/// Dialog types and keys: formats/genie.md, from the samples of QAIRT 2.40 and of Qualcomm's AI Hub.
+#[test]
+fn the_configuration_that_was_used_says_how_tokens_are_made() {
+    let parsed = |config: &Value| {
+        let files = [("events.jsonl", b"{\"v\":1,\"event\":\"end\",\"t_ns\":9}\n".to_vec()), (CONFIG, serde_json::to_vec(config).unwrap())];
+        let files = files.into_iter().map(|(name, bytes)| (name.to_owned(), bytes)).collect();
+        let parsed = Genie.parse(&Captured { files, ..Captured::default() }).expect("events");
+        (parsed.speculative().map(str::to_owned), parsed.notes.get("sampling").cloned(), parsed.notes.get("context").cloned())
+    };
+    let dialog = |kind: &str, sampler: Value| json!({"dialog": {"type": kind, "sampler": sampler, "context": {"size": 4096}}});
+    let word = |text: &str| Some(text.to_owned());
+    // The copy that bench makes of a shipped configuration.
+    let shipped = json!({"dialog": {"version": 1, "type": "ssd-q1", "sampler": {"version": 1, "temp": 0.8, "top-k": 40, "top-p": 0.95},
+        "context": {"size": 4096, "n-vocab": 64}, "engine": {"n-threads": 3, "model": {"binary": {}}}}});
+    assert_eq!(parsed(&adapted(&shipped, None).unwrap()), (word("ssd-q1"), word("greedy"), word("4096")));
+    assert_eq!(parsed(&shipped), (word("ssd-q1"), word("drawn: temp 0.8, top-k 40, top-p 0.95"), word("4096")));
+    for kind in ["lade", "spd", "eaglet"] {
+        assert_eq!(parsed(&dialog(kind, json!({"greedy": true}))).0.as_deref(), Some(kind));
+    }
+    for kind in ["basic", "kv-share", "multistream"] {
+        assert_eq!(parsed(&dialog(kind, json!({"temp": 0.0}))), (None, word("greedy"), word("4096")));
+    }
+    for none in [json!({}), json!([1]), json!({"dialog": 7})] {
+        assert_eq!(parsed(&none), (None, None, None));
+    }
 }

@@ -5,7 +5,7 @@
 //! prompt tokens / time-to-first-token, and the printed rates are only reported.
 
 use bench_backend_api::{
-    ReadMeasurement, Reading,
+    ReadMeasurement, Reading, TOKENS_PER_STEP,
     text::{number, plausible_count, plausible_ms, plausible_rate, to_ms},
 };
 use bench_backend_qnn::ops;
@@ -184,6 +184,12 @@ fn query(event: &Map<String, Value>, warnings: &mut Vec<String>) -> ReadMeasurem
             }
             _ => {}
         }
+    }
+    // Of a speculative dialog, whose steps are called iterations.
+    if let Some((rate, unit)) = quantity(event, "token-acceptance-rate")
+        && unit.ends_with("/iteration")
+    {
+        measurement.metric(TOKENS_PER_STEP, rate);
     }
     if let Some(us) = event.get("duration").and_then(Value::as_f64) {
         // `duration`, `start` and `stop` have no unit of their own: us, as the format says.

@@ -53,6 +53,7 @@ fn a_profile_gives_rates_from_counts_and_times() {
             ("e2e_ms", 3460.0),
             ("prompt_tokens", 412.0),
             ("generated_tokens", 65.0),
+            ("tokens_per_step", 1.5),
         ],
     );
     let reported = &reading.measurements[0].reported;

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use bench_backend_api::{Layer, text};
+use bench_backend_api::{Layer, ValueMeans, text};
 
 /// Cycle counters are 32 bits wide and wrap, so that microseconds are taken where both are printed.
 struct Op {
@@ -48,6 +48,8 @@ fn layer(op: &Op, index: usize) -> Layer {
         value_unit: op.unit.to_owned(),
         count: None,
         method: "ggml-hexagon-profile".to_owned(),
+        value_means: Some(if op.unit == "us" { ValueMeans::WallTime } else { ValueMeans::ElapsedCycles }),
+        ..Layer::default()
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use bench_backend_api::{
     Availability, Axis, Captured, Cell, Check, Checks, DeviceFacts, Expected, Failure, FailureKind, Installed, Launch, Need, ParseError,
-    Parsed, Paths, Quant, Query, Source, StagedFile, Step, Unit, check_reported,
+    Parsed, Paths, Quant, Query, Source, StagedFile, Step, Unit, check_bos, check_reported, note,
     tool::{self, Told, Tool, Words, has_hexagon},
 };
 use serde_json::{Value, json};
@@ -57,8 +57,8 @@ impl<'a> Run<'a> {
         let config =
             offline.or(named("config.json")).ok_or_else(|| usage("the artifact has no config.json: name the files of MNN's folder"))?;
         if name == DEMO_NAME && named(PROMPT).is_none() && question(launch).is_none() {
-            let message = "variant = llm_demo: its question is a line of text: name the model's tokenizer, or add a prompt.txt of the asked length \
-                           to the artifact's files";
+            let message = "variant = llm_demo: its question is one line of text, and a chat template has several: name the model's tokenizer, with \
+                           template = \"raw\", or add a prompt.txt of the asked length to the artifact's files";
             return Err(usage(message));
         }
         let unit = match (cell.unit, offline) {
@@ -115,8 +115,8 @@ pub fn stage(launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
     let copy = if run.name == DEMO_NAME { Some(demo_config(launch, &run)?) } else { None };
     let wanted = |f: &&String| f.as_str() != "make.log" && !(copy.is_some() && f.as_str() == run.config);
     files.extend(launch.artifact.files.iter().filter(wanted).map(|f| StagedFile { name: f.clone(), source: Source::Artifact(f.clone()) }));
-    let own = launch.artifact.files.iter().any(|f| f.rsplit('/').next() == Some(PROMPT));
-    let text = question(launch).filter(|_| copy.is_some() && !own);
+    let own_prompt = launch.artifact.files.iter().any(|f| f.rsplit('/').next() == Some(PROMPT));
+    let text = question(launch).filter(|_| copy.is_some() && !own_prompt);
     files.extend(text.map(|text| StagedFile { name: PROMPT.to_owned(), source: Source::Bytes(text.clone().into_bytes()) }));
     files.extend(copy.map(|bytes| StagedFile { name: run.config.to_owned(), source: Source::Bytes(bytes) }));
     let mut told = Told { tool: run.name.to_owned(), ..Told::default() };
@@ -134,6 +134,20 @@ pub fn stage(launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
         ("ttft_method", "derived".to_owned()),
     ] {
         told.notes.insert(key.to_owned(), value);
+    }
+    // llm_bench reads the model's own configuration; llm_demo a copy of it.
+    let own = launch.artifact.meta.get("config").and_then(|config| config.get("sampler_type")).and_then(Value::as_str);
+    let sampling = if run.name == DEMO_NAME { Some("greedy".to_owned()) } else { own.map(|kind| format!("{kind}, as config.json says")) };
+    let guesses = launch.artifact.meta.get("config").and_then(|config| config.get("speculative_type")).and_then(Value::as_str);
+    let prompt = match (run.name, own_prompt) {
+        (DEMO_NAME, false) => None,
+        (DEMO_NAME, true) => Some("the artifact's prompt.txt"),
+        _ => Some("the tool's own, the same for every query"),
+    };
+    for (key, value) in
+        [(note::SAMPLING, sampling), (note::SPECULATIVE, guesses.map(str::to_owned)), (note::OWN_PROMPT, prompt.map(str::to_owned))]
+    {
+        told.notes.extend(value.map(|value| (key.to_owned(), value)));
     }
     files.push(told.staged());
     Ok(files)
@@ -155,6 +169,8 @@ fn demo_config(launch: &Launch<'_>, run: &Run<'_>) -> Result<Vec<u8>, Failure> {
         ("precision", json!(precision(launch.cell.quant).1)),
         ("sampler_type", json!("greedy")),
         ("reuse_kv", json!(false)),
+        // The prompt is whole, with the chat template where one was asked for (rule R4): a second one around it would be other tokens.
+        ("use_template", json!(false)),
     ] {
         config[key] = value;
     }
@@ -213,9 +229,10 @@ pub fn verify(cell: &Cell, expected: &Expected, parsed: &Parsed, captured: &Capt
         reasons.push("llm_bench prints the lengths that it was asked for, whether or not it came to them".to_owned());
     }
     reasons.push(format!("{} prints no token ids", told.tool));
+    let bos = check_bos(expected, parsed, &mut reasons);
     let (unit, unit_found, why) = unit(cell, parsed, captured, told);
     reasons.extend(why);
-    Checks { count, tokens: Check::NotCheckable, unit, token_agreement: None, unit_found, reasons }
+    Checks { count, tokens: Check::NotCheckable, unit, bos, token_agreement: None, unit_found, reasons }
 }
 
 /// Which unit ran. The tool's own word is not enough: it stays what was asked when MNN fell back to the CPU, and an offline QNN model is `CPU`.

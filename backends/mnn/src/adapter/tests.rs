@@ -91,9 +91,20 @@ fn llm_demo_reads_a_private_copy_of_the_configuration() {
     let [StagedFile { source: Source::Bytes(bytes), .. }] = config.as_slice() else { panic!("{config:?}") };
     let config: Value = serde_json::from_slice(bytes).unwrap();
     assert_eq!(
-        (&config["backend_type"], &config["reuse_kv"], &config["sampler_type"]),
-        (&json!("opencl"), &json!(false), &json!("greedy"))
+        (&config["backend_type"], &config["reuse_kv"], &config["sampler_type"], &config["use_template"]),
+        (&json!("opencl"), &json!(false), &json!("greedy"), &json!(false))
     );
+    let notes = |files: &[StagedFile]| {
+        let told = files.iter().find(|f| f.name == Told::FILE).map(|f| f.source.clone());
+        let Some(Source::Bytes(bytes)) = told else { panic!("{told:?}") };
+        let notes = serde_json::from_slice::<Told>(&bytes).unwrap().notes;
+        ["sampling", "prompt"].map(|key| notes.get(key).cloned().unwrap_or_default())
+    };
+    assert_eq!(notes(&own), ["greedy", ""], "its question is bench's prompt");
+    assert_eq!(notes(&files), ["greedy", "the artifact's prompt.txt"]);
+    // llm_bench takes the model's own sampler, and ids of its own.
+    let (bench, _) = made(&cell(Unit::Cpu, &[]), &FILES, &[]).unwrap();
+    assert_eq!(notes(&bench), ["", "the tool's own, the same for every query"]);
 }
 
 #[test]

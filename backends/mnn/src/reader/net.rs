@@ -1,7 +1,7 @@
 //! The tools for plain networks (`MNNV2Basic.out`, `ModuleBasic.out`, `timeProfile.out`, `benchmark.out`) and the operator tables that
 //! `timeProfile.out` and `llm_bench --profile` share.
 
-use bench_backend_api::{Failure, FailureKind, Layer, Unreadable, text};
+use bench_backend_api::{Failure, FailureKind, Layer, Unreadable, ValueMeans, text};
 
 use super::{
     failures,
@@ -227,5 +227,7 @@ fn layer(state: &State, name: &str, op_type: Option<&str>, us: f64, count: Optio
         value_unit: "us".to_owned(),
         count,
         method: method.to_owned(),
+        value_means: Some(if method.ends_with("-by-type") { ValueMeans::WallTimeOfType } else { ValueMeans::WallTime }),
+        ..Layer::default()
     }
 }

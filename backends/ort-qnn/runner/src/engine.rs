@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bench_runner_protocol::{Event, Failure, Job, Profile, Unit, check_chip, mapped_library, with_causes};
+use bench_runner_protocol::{Event, Failure, Job, LoadLaps, Phase, Profile, Unit, check_chip, mapped_library, with_causes};
 use ort::{environment::Environment, session::Session};
 
 pub use graph::{Cache, Graph};
@@ -55,10 +55,11 @@ struct Request<'a> {
 }
 
 impl Engine {
-    /// Loads library, plugin and both graphs; what it finds goes into `notes`.
-    pub fn load(job: &Job, notes: &mut Vec<Event>) -> Result<Self, Failure> {
+    /// Loads library, plugin and both graphs; what it finds, and what it spends its time on, goes into `notes`.
+    pub fn load(job: &Job, laps: &mut LoadLaps, notes: &mut Vec<Event>) -> Result<Self, Failure> {
         let request = Request::new(job)?;
         request.check_chip()?;
+        notes.extend(laps.over(Phase::Read));
         let library = job.runtime("onnxruntime")?;
         let failed = |e: &dyn std::error::Error| Failure::runtime(format!("{library}: {}", with_causes(e)));
         let builder = ort::init_from(library).map_err(|e| match raw::linker_problem(library) {
@@ -74,6 +75,7 @@ impl Engine {
             let plugin = job.runtime("qnn_ep")?;
             environment.register_ep_library(QNN, plugin).map_err(|e| Failure::runtime(format!("{plugin}: {e}")))?;
         }
+        notes.extend(laps.over(Phase::Library));
         let meta = match job.model.files.get("meta") {
             Some(path) => Meta::read(path.as_ref()).map_err(Failure::model)?,
             None => Meta::default(),
@@ -82,7 +84,10 @@ impl Engine {
         let mut open = |name: &str| {
             let session = request.open(&environment, name, notes)?;
             providers.push(note_providers(&session, name, notes));
-            Graph::new(session, name, &job.model, &meta)
+            notes.extend(laps.over(Phase::Prepare));
+            let graph = Graph::new(session, name, &job.model, &meta);
+            notes.extend(laps.over(Phase::Allocate));
+            graph
         };
         let (prefill, decode) = (open("prefill")?, open("decode")?);
         decode.check_kv_of(&prefill)?;

@@ -1,6 +1,6 @@
 //! One query: prefill in chunks, then one decode step a token.
 
-use bench_runner_protocol::{Event, EventWriter, Failure, Finish, Query, Reported, monotonic_ns};
+use bench_runner_protocol::{Event, EventWriter, Failure, Finish, Job, Laps, Phase, Profile, Query, monotonic_ns};
 
 use crate::{
     engine::{Cache, Engine},
@@ -16,13 +16,17 @@ pub struct Generator {
     decode_cache: Cache,
     context: usize,
     pad: u32,
+    /// Every stretch of a query is told, not the sums alone.
+    spans: bool,
 }
 
 impl Generator {
-    /// Room for the KV of `context` tokens.
-    pub fn new(engine: Engine, context: u32, pad: Option<u32>) -> Result<Self, Failure> {
+    /// Room for the KV of the job's context.
+    pub fn new(engine: Engine, job: &Job) -> Result<Self, Failure> {
         let (prefill_cache, decode_cache) = (engine.prefill.cache()?, engine.decode.cache()?);
-        Ok(Self { engine, prefill_cache, decode_cache, context: context as usize, pad: pad.unwrap_or(0) })
+        let (context, pad) = (job.model.context as usize, job.model.pad.unwrap_or(0));
+        let spans = job.profile == Profile::Layers && job.soak_ms.is_none();
+        Ok(Self { engine, prefill_cache, decode_cache, context, pad, spans })
     }
 
     /// Answers a query, greedily, whatever the model says about its end.
@@ -34,20 +38,27 @@ impl Generator {
         self.prefill_cache.clear()?;
         self.decode_cache.clear()?;
         events.reserve(n + 1);
-        let mut times = RunTimes::default();
-        events.now(&Event::Prompt { t_ns: monotonic_ns(), query: query.query, tokens: query.ids.len() as u32 })?;
-        let result = self.tokens(query, n, &mut times, events);
+        // Three stretches for each run of a graph.
+        let runs = query.ids.len().div_ceil(self.engine.prefill.ar) + n;
+        let begin = monotonic_ns();
+        let mut laps = Laps::new(query.query, begin, self.spans.then_some(3 * runs));
+        events.now(&Event::Prompt { t_ns: begin, query: query.query, tokens: query.ids.len() as u32 })?;
+        // Writing that event is no part of the engine's work.
+        laps.skip(monotonic_ns());
+        let result = self.tokens(query, n, &mut laps, events);
         let finish = match &result {
             Ok(finish) => *finish,
             Err(_) => Finish::Error,
         };
+        let t_ns = monotonic_ns();
+        laps.defer(events);
         events.now(&Event::QueryEnd {
             query: query.query,
-            t_ns: monotonic_ns(),
+            t_ns,
             prompt_tokens: None,
             generated_tokens: None,
             finish,
-            reported: times.reported(),
+            reported: laps.sums(),
         })?;
         match result? {
             Finish::Length => Ok(()),
@@ -61,25 +72,34 @@ impl Generator {
         }
     }
 
-    fn tokens(&mut self, query: &Query, n: usize, times: &mut RunTimes, events: &mut EventWriter) -> Result<Finish, Failure> {
+    fn tokens(&mut self, query: &Query, n: usize, laps: &mut Laps, events: &mut EventWriter) -> Result<Finish, Failure> {
         let Self { engine: Engine { prefill, decode, .. }, prefill_cache, decode_cache, pad, .. } = self;
         let prompt = query.ids.len();
         // The last token is never fed, so its place is not needed.
         let (Ok(parts), true) = (chunks(prompt, prefill.ar, prefill.capacity), prompt + n - 1 <= self.context) else {
             return Ok(Finish::Context);
         };
-        let mut emit =
-            |i: usize, id: u32| events.defer(Event::Token { query: query.query, i: i as u32, id: Some(id), t_ns: monotonic_ns() });
+        // What Run gives is in the host's memory: copies from the device are within it. Reading the logits and choosing from them is one pass.
+        let ran = |laps: &mut Laps, (begin, end): (u64, u64)| {
+            laps.until(Phase::H2d, begin);
+            laps.until(Phase::Execute, end);
+        };
+        let mut emit = |laps: &mut Laps, i: usize, id: u32| {
+            let t_ns = monotonic_ns();
+            laps.until(Phase::Sample, t_ns);
+            laps.token();
+            events.defer(Event::Token { query: query.query, i: i as u32, id: Some(id), t_ns });
+        };
 
         let mut token = 0;
         for part in parts {
             let (start, len, last) = (part.start, part.len(), part.end == prompt);
             prefill.feed(&query.ids[part], start, *pad)?;
             let output = prefill.run(prefill_cache)?;
-            times.prefill(output.run_ns);
+            ran(laps, output.ran_ns);
             if last {
                 token = output.argmax(len - 1)?;
-                emit(0, token);
+                emit(laps, 0, token);
             } else {
                 output.append_to(prefill_cache, start, len)?;
             }
@@ -91,41 +111,13 @@ impl Generator {
             let past = prompt + i - 1;
             decode.feed(&[token], past, *pad)?;
             let output = decode.run(decode_cache)?;
-            times.decode(output.run_ns);
+            ran(laps, output.ran_ns);
             token = output.argmax(0)?;
-            emit(i, token);
+            emit(laps, i, token);
             if i + 1 < n {
                 output.append_to(decode_cache, past, 1)?;
             }
         }
         Ok(Finish::Length)
-    }
-}
-
-/// Time inside ONNX Runtime's Run, ns and calls.
-#[derive(Debug, Default)]
-struct RunTimes {
-    prefill: (u64, u32),
-    decode: (u64, u32),
-}
-
-impl RunTimes {
-    fn prefill(&mut self, ns: u64) {
-        self.prefill = (self.prefill.0 + ns, self.prefill.1 + 1);
-    }
-
-    fn decode(&mut self, ns: u64) {
-        self.decode = (self.decode.0 + ns, self.decode.1 + 1);
-    }
-
-    fn reported(&self) -> Reported {
-        let mut all = Reported::new();
-        for (name, (ns, calls)) in [("prefill", self.prefill), ("decode", self.decode)] {
-            if calls > 0 {
-                all.insert(format!("{name}_run_us"), ns as f64 / 1e3);
-                all.insert(format!("{name}_runs"), f64::from(calls));
-            }
-        }
-        all
     }
 }

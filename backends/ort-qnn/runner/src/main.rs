@@ -12,7 +12,7 @@ mod layout;
 
 use std::process::ExitCode;
 
-use bench_runner_protocol::{Event, EventWriter, Failure, Job, monotonic_ns, run};
+use bench_runner_protocol::{Event, EventWriter, Failure, Job, LoadLaps, Phase, monotonic_ns, run};
 
 use crate::{engine::Engine, generate::Generator};
 
@@ -22,10 +22,14 @@ fn main() -> ExitCode {
 
 fn work(job: &Job, events: &mut EventWriter) -> Result<(), Failure> {
     let mut notes = Vec::new();
-    events.now(&Event::LoadBegin { t_ns: monotonic_ns() })?;
-    let loaded = Engine::load(job, &mut notes).and_then(|engine| {
+    let begin = monotonic_ns();
+    events.now(&Event::LoadBegin { t_ns: begin })?;
+    let mut laps = LoadLaps::new(begin);
+    let loaded = Engine::load(job, &mut laps, &mut notes).and_then(|engine| {
         let unit = engine.unit;
-        Ok((Generator::new(engine, job.model.context, job.model.pad)?, unit, monotonic_ns()))
+        let generator = Generator::new(engine, job)?;
+        notes.extend(laps.over(Phase::Allocate));
+        Ok((generator, unit, monotonic_ns()))
     });
     for note in notes {
         events.now(&note)?;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use bench_backend_api::{
     Availability, Axis, Captured, Check, Checks, DeviceFacts, Failure, FailureKind, GraphTime, Installed, JOB_FILE, Launch, Need,
-    ParseError, Parsed, Pass, Paths, Source, StagedFile, Step,
+    ParseError, Parsed, Pass, Paths, Source, StagedFile, Step, note,
     tool::{self, Told, Tool, Words},
 };
 use bench_backend_qnn::context;
@@ -67,7 +67,8 @@ pub fn stage(launch: &Launch<'_>, job: impl FnOnce() -> Result<Vec<u8>, Failure>
     note("perf_profile", launch.cell.asked(Axis::PerfProfile).unwrap_or("runtime-default").to_owned());
     let chunk = launch.cell.model.chunk.map(u64::from).or_else(|| launch.artifact.meta.pointer("/graphs/prefill/tokens")?.as_u64());
     if let Some(chunk) = chunk {
-        note("chunk", chunk.to_string());
+        note(note::CHUNK, chunk.to_string());
+        note(note::CONTEXT, launch.cell.model.context.to_string());
     }
     let mut files = if tool == RUNNER_NAME {
         note("ttft_method", "token_event".to_owned());
@@ -196,6 +197,7 @@ pub fn verify(parsed: &Parsed, captured: &Captured) -> Checks {
         count: if whole { Check::NotCheckable } else { Check::Contradicted },
         tokens: Check::NotCheckable,
         unit: if mapped { Check::Confirmed } else { Check::NotCheckable },
+        bos: None,
         token_agreement: None,
         unit_found: mapped.then(|| "npu".to_owned()),
         reasons,

@@ -170,6 +170,52 @@ fn a_trace_that_was_cut() {
         [("QNNExecutionProvider_QNN_1_0", Some("npu"), Some(800.0), Some(2)), ("softmax", Some("cpu"), Some(100.0), Some(1))]
     );
     assert_warns(&reading, &["not closed", "1 of 3 node runs were on the CPU"]);
+    // 1.1 + 0.8, of which 0.9 + 0.1 + 0.7 are in nodes.
+    let told = |name: &str| reading.measurements[0].reported.get(name).and_then(serde_json::Value::as_f64);
+    let names = ["session_initialization (ms)", "model_run (ms)", "kernels (ms)", "SequentialExecutor::Execute (ms)", "fences (ms)"];
+    assert_eq!(names.map(told), [Some(40.0), Some(1.9), Some(1.7), None, None]);
+}
+
+#[test]
+fn a_trace_tells_what_nests_around_the_nodes() {
+    let event = |category: &str, name: &str, us: u32| format!("{{\"cat\":\"{category}\",\"ph\":\"X\",\"dur\":{us},\"name\":\"{name}\"}}");
+    let events = [
+        event("Session", "model_loading_uri", 700),
+        event("Session", "session_initialization", 15_500),
+        event("Node", "Pad_fence_before", 30),
+        event("Node", "Pad_kernel_time", 600),
+        event("Node", "Pad_fence_after", 20),
+        event("Session", "SequentialExecutor::Execute", 800),
+        event("Session", "model_run", 1000),
+    ];
+    let reading = read(&[format!("[\n{}\n]\n", events.join(",\n")).as_bytes()]).unwrap();
+    let found = &reading.measurements[0];
+    let told = found.reported.iter().filter(|(name, _)| name.ends_with("(ms)")).map(|(name, ms)| (name.as_str(), ms.as_f64().unwrap()));
+    let wanted = [
+        ("model_loading (ms)", 0.7),
+        ("session_initialization (ms)", 15.5),
+        ("model_run (ms)", 1.0),
+        ("SequentialExecutor::Execute (ms)", 0.8),
+        ("kernels (ms)", 0.6),
+        ("fences (ms)", 0.05),
+    ];
+    assert_eq!(told.collect::<Vec<_>>(), wanted);
+    assert_eq!(found.metrics["load_ms"].as_f64(), Some(16.2));
+}
+
+#[test]
+fn in_pieces_a_profile_says_the_same() {
+    for bytes in [TRACE, PROFILE, BASIC] {
+        let head = std::str::from_utf8(bytes).unwrap();
+        let pieces = OrtQnnReader.stream("file0.txt", head, &mut std::io::BufReader::with_capacity(7, bytes)).unwrap().unwrap();
+        assert_eq!(pieces, OrtQnnReader.read(&[SourceFile { name: "file0.txt".to_owned(), bytes: bytes.to_vec() }]).unwrap());
+    }
+    // A whole trace is closed; what is no trace has no event.
+    let closed = b"[\n{\"cat\":\"Session\",\"dur\":1100,\"name\":\"model_run\",\"ph\":\"X\",\"pid\":\"odd\"}\n]\n";
+    let reading = OrtQnnReader.stream("t", "[{\"ph\" \"cat\"", &mut &closed[..]).unwrap().unwrap();
+    assert_eq!((reading.measurements[0].metrics["latency_ms"].as_f64(), reading.warnings.len()), (Some(1.1), 0));
+    let none = OrtQnnReader.stream("t", "[{\"ph\" \"cat\"", &mut &b"[\nnothing"[..]).unwrap().unwrap_err();
+    assert!(none.to_string().contains("no whole event"), "{none}");
 }
 
 #[test]

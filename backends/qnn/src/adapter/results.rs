@@ -75,6 +75,7 @@ pub(super) fn profile_of(graph: &Graph, reading: Reading, executions: u32, parse
     parsed.graphs.push(GraphTime { phase, tokens, part, parts, n: executions, latency_ms: latencies[0] });
     // The viewer gives means of the executions that we asked for.
     let npu = reading.npu.map(|npu| npu.times(executions));
+    parsed.parts.extend(npu.iter().flat_map(|npu| npu.parts(&graph.phase)));
     parsed.npu = merged(parsed.npu.take(), npu.as_ref());
     parsed.layers.extend(reading.layers.into_iter().map(|mut layer| {
         layer.phase.clone_from(&graph.phase);

@@ -41,10 +41,27 @@ pub fn is_op(entry: &Entry) -> bool {
     }
 }
 
+/// What linting says of the operation above it, as a name with its unit and a value: `Wait (Scheduler) time: 32 cycles`, `Resources: HVX, DMA`.
+pub fn detail(entry: &Entry) -> Option<(&'static str, String)> {
+    let lower = entry.key.to_ascii_lowercase();
+    if lower == RESOURCES {
+        return Some((RESOURCES, entry.unit.clone()));
+    }
+    let name = [("wait (", "wait_cycles"), ("overlap (wait", "overlap_wait_cycles"), ("overlap time", "overlap_cycles")];
+    let (_, name) = name.into_iter().find(|(start, _)| lower.starts_with(start))?;
+    Some((name, entry.value.filter(|_| entry.unit == "cycles")?.to_string()))
+}
+
+/// The line with the parts of the accelerator that an operation uses, which is a list and no number.
+pub const RESOURCES: &str = "resources";
+
 /// Splits a line into key, value and unit. The value stands behind the last colon, since names of operations hold colons.
 pub fn entry(line: &str) -> Option<Result<Entry, String>> {
     let (key, value) = line.rsplit_once(':')?;
     let mut key = key.trim();
+    if key.eq_ignore_ascii_case(RESOURCES) {
+        return Some(Ok(Entry { key: key.to_owned(), value: None, unit: value.trim().to_owned() }));
+    }
     // Loggers: `event[1]: RPC (execute) time, duration: 29.409 ms`, `Init Event Name: RPC (load binary) time, Event Data: 16303 us`.
     let mut assumed = "";
     for (end, unit) in [(", duration", ""), (", count", "count"), (", cycles", "cycles"), (", Event Data", "")] {

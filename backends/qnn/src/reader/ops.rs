@@ -1,7 +1,9 @@
 //! What the readers of a QNN profile share: executions, their operations, and the figures made of them.
 
+use std::collections::BTreeMap;
+
 use bench_backend_api::{
-    Layer, ReadMeasurement,
+    Layer, ReadMeasurement, ValueMeans,
     text::{plausible_ms, to_ms},
 };
 use serde_json::{Number, Value};
@@ -17,41 +19,114 @@ pub struct Op {
     pub value: Option<f64>,
     /// `cycles` or `us`.
     pub unit: String,
+    /// What else the tool says of it, see [`Layer::details`].
+    pub details: BTreeMap<String, String>,
 }
 impl Op {
     /// An operation from a profile's identifier; the unit in its lower case.
     pub fn new(identifier: &str, value: Option<f64>, unit: &str) -> Self {
+        let mut op = Self { name: String::new(), op_type: None, value: None, unit: String::new(), details: BTreeMap::new() };
+        op.set(identifier, value, unit);
+        op
+    }
+
+    /// Becomes another operation in the same memory: a profile has millions of rows.
+    pub fn set(&mut self, identifier: &str, value: Option<f64>, unit: &str) {
         let name = identifier.trim();
         let name = name.strip_suffix("(cycles)").unwrap_or(name).trim_end();
-        Self { name: name.to_owned(), op_type: None, value, unit: unit.to_ascii_lowercase() }
+        name.clone_into(&mut self.name);
+        self.op_type = None;
+        self.value = value;
+        self.details.clear();
+        if !self.unit.eq_ignore_ascii_case(unit) {
+            self.unit = unit.to_ascii_lowercase();
+        }
     }
 }
 
-/// The same operations of several executions as layers: the mean of the known values, and how many executions it is a mean of.
-///
-/// The executions must have the same operations in the same order.
-pub fn layers(executions: &[&[Op]], graph: &str, unit: Option<&str>, method: &str) -> Vec<Layer> {
-    let Some(first) = executions.first() else { return Vec::new() };
-    first
-        .iter()
-        .enumerate()
-        .map(|(index, op)| {
-            let values: Vec<f64> = executions.iter().filter_map(|ops| ops.get(index)?.value).collect();
-            let value = (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
-            Layer {
-                graph: graph.to_owned(),
-                phase: phase_of(graph).to_owned(),
-                index: index as u32,
-                name: op.name.clone(),
-                op_type: op.op_type.clone(),
-                unit: unit.map(str::to_owned),
-                value,
-                value_unit: op.unit.clone(),
-                count: Some(if values.is_empty() { executions.len() } else { values.len() } as u32),
-                method: method.to_owned(),
+/// The same operations of several executions, added up.
+#[derive(Debug, Clone)]
+pub struct Sums {
+    /// Of the first execution; the value is the sum of what is known.
+    ops: Vec<Op>,
+    /// Executions in which the value of an operation is known.
+    known: Vec<u32>,
+    executions: u32,
+}
+
+impl Sums {
+    /// One execution.
+    pub fn new(ops: Vec<Op>) -> Self {
+        Self { known: ops.iter().map(|op| u32::from(op.value.is_some())).collect(), ops, executions: 1 }
+    }
+
+    /// Adds the values of an execution of the same operations, in their order.
+    pub fn add(&mut self, values: impl Iterator<Item = Option<f64>>) {
+        for ((op, known), value) in self.ops.iter_mut().zip(&mut self.known).zip(values) {
+            if let Some(value) = value {
+                op.value = Some(op.value.unwrap_or(0.0) + value);
+                *known += 1;
             }
-        })
-        .collect()
+            // Those of one execution are not those of all.
+            op.details.clear();
+        }
+        self.executions += 1;
+    }
+
+    /// The operations as layers: the mean of the known values, and how many executions it is a mean of.
+    pub fn layers(self, graph: &str, unit: Option<&str>, method: &str) -> Vec<Layer> {
+        let executions = self.executions;
+        let row = |(index, (op, known)): (usize, (Op, u32))| Layer {
+            graph: graph.to_owned(),
+            phase: phase_of(graph).to_owned(),
+            index: index as u32,
+            name: op.name,
+            op_type: op.op_type,
+            unit: unit.map(str::to_owned),
+            value: op.value.map(|sum| sum / f64::from(known)),
+            value_means: means(method, &op.unit),
+            value_unit: op.unit,
+            count: Some(if known == 0 { executions } else { known }),
+            method: method.to_owned(),
+            details: op.details,
+            ..Layer::default()
+        };
+        self.ops.into_iter().zip(self.known).enumerate().map(row).collect()
+    }
+}
+
+/// Executions of the same operations in the same order as layers; see [`Sums`].
+pub fn layers(executions: &[&[Op]], graph: &str, unit: Option<&str>, method: &str) -> Vec<Layer> {
+    let Some((first, others)) = executions.split_first() else { return Vec::new() };
+    let mut sums = Sums::new(first.to_vec());
+    for ops in others {
+        sums.add(ops.iter().map(|op| op.value));
+    }
+    sums.layers(graph, unit, method)
+}
+
+/// Adds what the tool prints for the whole graph: the mean over its executions, nothing when one of them lacks it.
+pub fn with_total(layers: &mut [Layer], totals: impl IntoIterator<Item = Option<f64>>) {
+    let Some(totals) = totals.into_iter().collect::<Option<Vec<f64>>>().filter(|totals| !totals.is_empty()) else { return };
+    let mean = totals.iter().sum::<f64>() / totals.len() as f64;
+    layers.iter_mut().filter(|layer| layer.value_unit == "cycles").for_each(|layer| layer.graph_total = Some(mean));
+}
+
+/// The event that heads the operations of a profile: cycles of the whole graph.
+pub fn is_total(event: &str, method: &str) -> bool {
+    let head =
+        if method == "qnn-linting" { "accelerator (critical path execute) time (cycles" } else { "accelerator (execute) time (cycles" };
+    event.to_ascii_lowercase().starts_with(head)
+}
+
+/// Cycles of a profile are those of all threads together; linting prints those of the critical path (formats/qnn.md, section 4).
+fn means(method: &str, unit: &str) -> Option<ValueMeans> {
+    match (method, unit) {
+        (_, "us") => Some(ValueMeans::WallTime),
+        ("qnn-linting", "cycles") => Some(ValueMeans::CriticalPathCycles),
+        (_, "cycles") => Some(ValueMeans::ThreadCycles),
+        _ => None,
+    }
 }
 
 /// `prefill` or `decode` when a graph's name says so: `prompt_ar128_cl4096_1_of_3`, `token_ar1_cl4096_1_of_3`, `prefill`, `decode`.

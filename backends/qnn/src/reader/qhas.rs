@@ -1,6 +1,9 @@
 //! QHAS: the HTP analysis summary (JSON) of qnn-profile-viewer's optrace reader.
 
-use bench_backend_api::{Layer, ReadMeasurement, Reading, text::plausible_rate};
+use bench_backend_api::{
+    DramTraffic, Layer, ReadMeasurement, Reading, ValueMeans,
+    text::{plausible_ms, plausible_rate},
+};
 use serde_json::Value;
 
 use super::ops::{phase_of, report, time};
@@ -45,22 +48,58 @@ pub fn reading(value: &Value) -> Reading {
             .warnings
             .push("a traced inference on the HTP alone: the host's part is not in this latency, and tracing slows the graph".to_owned());
     }
-    let ops = data["qnn_op_instances_nodes"]["data"].as_array().map_or(&[][..], Vec::as_slice);
-    for (index, op) in ops.iter().enumerate() {
-        let Some(name) = op["qnn_op"].as_str() else { continue };
+    traffic(&overall[0], model, &mut measurement, &mut reading);
+    layers(data, overall[0]["qnn_nodes"].as_u64(), model, &mut reading);
+    reading.measurements.push(measurement);
+    reading
+}
+
+/// Bytes between the HTP and the DRAM, and the bandwidth that they make over the time of the inference: counted, not estimated (rule R25).
+fn traffic(overall: &Value, model: &str, measurement: &mut ReadMeasurement, reading: &mut Reading) {
+    let bytes = |key: &str| overall[key].as_f64().filter(|bytes| (0.0..1e15).contains(bytes));
+    let (Some(read), Some(write)) = (bytes("total_dram_read"), bytes("total_dram_write")) else { return };
+    let Some(time_us) = overall["time_us"].as_f64().filter(|us| plausible_ms(us / 1e3)) else { return };
+    let traffic =
+        DramTraffic { phase: phase_of(model).to_owned(), read_bytes: read, write_bytes: write, time_us, source: "qnn-optrace".to_owned() };
+    measurement.metric("dram_read_mb", read / 1e6).metric("dram_write_mb", write / 1e6).metric("dram_gb_s", traffic.gb_s());
+    reading.dram.push(traffic);
+}
+
+/// Operations of the graph, else, where the summary has none, types of them.
+fn layers(data: &Value, nodes: Option<u64>, model: &str, reading: &mut Reading) {
+    let list = |key: &str| data[key]["data"].as_array().map_or(&[][..], Vec::as_slice);
+    let (ops, types) = (list("qnn_op_instances_nodes"), list("qnn_op_types"));
+    let (rows, name, method) = if ops.is_empty() { (types, "op", "qnn-optrace-by-type") } else { (ops, "qnn_op", "qnn-optrace") };
+    if let Some(nodes) = nodes.filter(|nodes| !ops.is_empty() && *nodes > ops.len() as u64) {
+        reading.warnings.push(format!("the summary lists {} of the graph's {nodes} operations", ops.len()));
+    }
+    for (index, row) in rows.iter().enumerate() {
+        let Some(name) = row[name].as_str() else { continue };
+        let details = DETAILS.iter().filter_map(|(key, name)| Some(((*name).to_owned(), row[key].as_f64()?.to_string())));
         reading.layers.push(Layer {
             graph: model.to_owned(),
             phase: phase_of(model).to_owned(),
             index: index as u32,
             name: name.to_owned(),
-            op_type: op["qnn_op_type"].as_str().map(str::to_owned),
+            op_type: row["qnn_op_type"].as_str().or(row["op"].as_str()).map(str::to_owned),
             unit: Some("npu".to_owned()),
-            value: op["cycles"].as_f64(),
+            value: row["cycles"].as_f64(),
             value_unit: "cycles".to_owned(),
             count: Some(1),
-            method: "qnn-optrace".to_owned(),
+            method: method.to_owned(),
+            value_means: Some(ValueMeans::ThreadCycles),
+            details: details.collect(),
+            ..Layer::default()
         });
     }
-    reading.measurements.push(measurement);
-    reading
 }
+
+/// What the summary says of an operation, and our name of it.
+const DETAILS: [(&str, &str); 6] = [
+    ("num_htp_ops", "htp_ops"),
+    ("num_dominant_path_cycles_htp_0", "dominant_path_cycles"),
+    ("dram_read", "dram_read_bytes"),
+    ("dram_write", "dram_write_bytes"),
+    ("vtcm_read", "vtcm_read_bytes"),
+    ("vtcm_write", "vtcm_write_bytes"),
+];

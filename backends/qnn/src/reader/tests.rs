@@ -13,6 +13,7 @@ const NETRUN_OK: &[u8] = include_bytes!("../../fixtures/netrun-ok.txt");
 const NETRUN_FAIL: &[u8] = include_bytes!("../../fixtures/netrun-fail.txt");
 const WRONG_CONTEXT: &[u8] = include_bytes!("../../fixtures/throughput-wrong-context.txt");
 const VALIDATOR: &[u8] = include_bytes!("../../fixtures/validator-fail.txt");
+const RESNET: &[u8] = include_bytes!("../../fixtures/qhas-resnet50.json");
 const QHAS: &[u8] = include_bytes!("../../fixtures/qhas.json");
 
 fn read(files: &[&[u8]]) -> Result<Reading, String> {
@@ -80,6 +81,9 @@ fn linting_and_single_runs() {
     let linting = read(&[LINTING]).unwrap();
     assert_eq!(ops(&linting), [(0, "Input OpId_2", Some(100.0)), (1, "conv:OpId_21", Some(1400.0))]);
     assert_eq!((linting.layers[0].method.as_str(), linting.layers[0].phase.as_str()), ("qnn-linting", "decode"));
+    let details = |at: usize| linting.layers[at].details.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(";");
+    assert_eq!(details(0), "overlap_cycles=7;overlap_wait_cycles=3;resources=HVX, DMA;wait_cycles=32");
+    assert_eq!((details(1).as_str(), linting.layers[1].graph_total), ("resources=HVX, HMX, DMA;wait_cycles=0", Some(1500.0)));
     let runs = read(&[PER_RUN]).unwrap();
     // (3 + 2) / 2; the operations are means of two executions: (10 + 20) / 2, (60 + 30) / 2.
     assert_metrics(&runs, "inference", &[("latency_ms", 2.5), ("latency_min_ms", 2.0), ("latency_p50_ms", 2.5)]);
@@ -122,6 +126,38 @@ fn qhas_summary() {
     assert_metrics(&reading, "net_0", &[("latency_ms", 1.25), ("throughput_inf_s", 800.0)]);
     assert_eq!(ops(&reading), [(0, "conv_1", Some(900.0)), (1, "flat", Some(0.0))]);
     assert_eq!(reading.layers[0].op_type.as_deref(), Some("Conv2d"));
+    assert!(reading.dram.is_empty());
+}
+
+#[test]
+fn qhas_of_a_real_network() {
+    let reading = read(&[RESNET]).unwrap();
+    let label = "QNNExecutionProvider_QNN_16832493022758615247_1_0";
+    // 26634240 bytes read and 4096 written in 1343 us are 19.835 GB/s.
+    let metrics =
+        [("latency_ms", 1.343), ("throughput_inf_s", 744.601_638_123_603_8), ("dram_read_mb", 26.634_24), ("dram_write_mb", 0.004_096)];
+    let gb_s = 26_638_336.0 / 1_343_000.0;
+    assert_metrics(&reading, label, &[&metrics[..], &[("dram_gb_s", gb_s)]].concat());
+    assert_warns(&reading, &["the summary lists 10 of the graph's 86 operations"]);
+    let conv = &reading.layers[0];
+    assert_eq!((conv.name.as_str(), conv.value), ("/resnet/embedder/embedder/convolution/Conv_token_1_2", Some(671_293.0)));
+    let details: Vec<_> = conv.details.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    assert_eq!(
+        details,
+        [
+            ("dominant_path_cycles", "141990"),
+            ("dram_read_bytes", "18432"),
+            ("dram_write_bytes", "0"),
+            ("htp_ops", "52"),
+            ("vtcm_read_bytes", "13103104"),
+            ("vtcm_write_bytes", "8275968")
+        ]
+    );
+    // Without operations, their types: five are listed, the most of it in convolutions.
+    let types = String::from_utf8_lossy(RESNET).replace("\"qnn_op_instances_nodes\"", "\"other\"");
+    let types = read(&[types.as_bytes()]).unwrap();
+    assert_eq!((types.layers.len(), types.layers[0].name.as_str(), types.layers[0].value), (5, "Conv2d", Some(2_222_294.0)));
+    assert_eq!(types.layers[0].method, "qnn-optrace-by-type");
 }
 
 #[test]
@@ -249,4 +285,25 @@ fn a_profile_without_the_npu_says_nothing_of_it() {
     assert_eq!(read(&[MARKDOWN]).unwrap().npu, None);
     // Two executions with wall times of 2000 and 1800 us, and cycles.
     assert_eq!(read(&[CSV]).unwrap().npu, None);
+}
+
+#[test]
+fn in_pieces_a_table_says_the_same() {
+    let whole = read(&[CSV]).unwrap();
+    let head = std::str::from_utf8(CSV).unwrap();
+    let pieces = QnnReader.stream("dir/file0.txt", head, &mut std::io::BufReader::with_capacity(7, CSV)).unwrap().unwrap();
+    assert_eq!(pieces, whole);
+    assert!(QnnReader.stream("x", std::str::from_utf8(DETAILED).unwrap(), &mut &DETAILED[..]).is_none(), "the viewer's text is small");
+}
+
+#[test]
+fn what_has_no_bound_is_cut_and_said() {
+    // 300 graphs of one execution each: the first 256 are kept.
+    let header = "Msg Timestamp,Message,Time,Unit of Measurement,Timing Source,Event Level,Event Identifier\n".to_owned();
+    let graph =
+        |n| format!("0,EXECUTE,1000,US,BACKEND,ROOT,QNN (execute) time\n0,NODE,{n},CYCLES,BACKEND,SUB-EVENT,op{n}:OpId_1 (cycles)\n");
+    let text: String = std::iter::once(header).chain((0..300).map(graph)).collect();
+    let reading = read(&[text.as_bytes()]).unwrap();
+    assert_eq!((reading.measurements.len(), reading.layers.len()), (256, 256));
+    assert_warns(&reading, &["44 rows or executions are left out"]);
 }

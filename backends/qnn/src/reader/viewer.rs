@@ -2,9 +2,12 @@
 
 use bench_backend_api::{ReadMeasurement, Reading, npu::merged, text::plausible_rate};
 
-use super::events::{Entry, Heading, Section, entry, heading, is_op};
+use super::events::{Entry, Heading, Section, detail, entry, heading, is_op};
 use super::npu;
-use super::ops::{Op, layers, report, time, with_unit};
+use super::ops::{Op, is_total, layers, report, time, with_total, with_unit};
+
+/// `Layer::method` of a profile with details, and of one with linting.
+const METHODS: [&str; 2] = ["qnn-detailed", "qnn-linting"];
 
 /// The entries of one execution, or of a mean over executions.
 #[derive(Debug, Default)]
@@ -33,11 +36,14 @@ impl Run {
             }
             return;
         }
-        let lower = entry.key.to_ascii_lowercase();
-        if lower.starts_with("accelerator (critical path execute) time (cycles") {
-            self.ops.push(("qnn-linting", Vec::new()));
-        } else if lower.starts_with("accelerator (execute) time (cycles") {
-            self.ops.push(("qnn-detailed", Vec::new()));
+        if let Some((name, value)) = detail(&entry) {
+            if let Some(op) = self.ops.last_mut().and_then(|(_, list)| list.last_mut()) {
+                op.details.insert(name.to_owned(), value);
+            }
+            return;
+        }
+        if let Some(method) = METHODS.into_iter().find(|method| is_total(&entry.key, method)) {
+            self.ops.push((method, Vec::new()));
         }
         self.entries.push(entry);
     }
@@ -230,7 +236,7 @@ fn report_entries(measurement: &mut ReadMeasurement, graph: &Graph) {
 fn graph_layers(graph: &Graph, unit: Option<&str>, reading: &mut Reading) {
     let runs: Vec<&Run> =
         if graph.average.ops.iter().any(|(_, ops)| !ops.is_empty()) { vec![&graph.average] } else { graph.runs.iter().collect() };
-    for method in ["qnn-detailed", "qnn-linting"] {
+    for method in METHODS {
         let lists: Vec<&[Op]> = runs
             .iter()
             .flat_map(|run| &run.ops)
@@ -241,6 +247,8 @@ fn graph_layers(graph: &Graph, unit: Option<&str>, reading: &mut Reading) {
             lists.windows(2).all(|pair| pair[0].len() == pair[1].len() && pair[0].iter().zip(pair[1]).all(|(a, b)| a.name == b.name));
         if same {
             let mut rows = layers(&lists, &graph.name, unit, method);
+            let total = |run: &&Run| run.entries.iter().find(|entry| is_total(&entry.key, method))?.value;
+            with_total(&mut rows, runs.iter().map(total));
             if !graph.average.ops.is_empty() {
                 // The Average section does not say of how many executions.
                 for layer in &mut rows {

@@ -86,7 +86,7 @@ fn for_a_terminal() {
     assert!(text.contains("-20.0 % [-23.1, -16.7]") && text.contains("+25.0 % [+20.0, +30.0]"), "{text}");
     assert!(text.contains("            since 2026-01-15T02:00:00Z (r1): runtime: a -> b"), "{text}");
     assert!(text.contains("412.0 [400.0, -] ms  -8.4 % room  60 queries"), "{text}");
-    assert!(text.contains("1 regressed, 1 undecided, 1 unchanged, 1 requirements violated"), "{text}");
+    assert!(text.contains("1 regressed, 1 undecided, 1 unchanged, 1 requirement violated"), "{text}");
     assert!(text.contains("under 1 % false alarms a night: 2 here, so up to 0.02 false alarms a night"), "{text}");
 }
 
@@ -143,7 +143,7 @@ fn for_github() {
         annotations(&gate()),
         "::error title=decode_tok_s of <b>%2C%3A%0A%25`@all` on phone-1::-20.0 %25 [-23.1, -16.7]; mean of the last 3 nights; since 2026-01-15T02:00:00Z (r1): runtime: a -> b\n\
          ::error title=requirement violated by mnn::ttft p95 <= 380ms (prompt-tokens 128): 412.0 [400.0, -] ms, -8.4 %25 room\n\
-         ::warning title=bench gate is undecided::1 regressed, 1 undecided, 1 unchanged, 1 requirements violated"
+         ::warning title=bench gate is undecided::1 regressed, 1 undecided, 1 unchanged, 1 requirement violated"
     );
 }
 

@@ -1,15 +1,13 @@
 //! What all forms say.
 
 use super::super::{Gate, Row, Verdict};
-use crate::gate::{
-    require::{Judged, Met},
-    verdict::Effect,
+use crate::{
+    gate::{
+        require::{Judged, Met},
+        verdict::Effect,
+    },
+    words::{self, count, signed, tenths},
 };
-
-/// A share in percent, with its sign.
-pub fn signed(share: f64) -> String {
-    format!("{:+.1}", share * 100.0)
-}
 
 /// The change of a figure as it is read off the table: -4.0 % of tokens a second, +4.0 % of milliseconds.
 pub fn change(row: &Row) -> String {
@@ -23,13 +21,12 @@ fn plain(effect: Effect, higher_is_better: bool) -> String {
 
 /// A share in percent, or nothing.
 pub fn percent(share: Option<f64>) -> String {
-    share.map(|share| format!("{:.1} %", share * 100.0)).unwrap_or_default()
+    share.map(|share| format!("{} %", tenths(share))).unwrap_or_default()
 }
 
 /// A figure of four digits.
 pub fn figure(value: Option<f64>) -> String {
-    let digits = |value: f64| 3 - value.abs().max(1e-6).log10().floor() as i32;
-    value.map(|value| format!("{value:.*}", digits(value).clamp(0, 6) as usize)).unwrap_or_default()
+    value.map(words::figure).unwrap_or_default()
 }
 
 /// The minimum detectable effect in words.
@@ -97,7 +94,7 @@ pub fn counts(gate: &Gate) -> String {
     });
     let needs = [Met::Violated, Met::Undecided, Met::NotTried, Met::Passed].into_iter().filter_map(|met| {
         let n = gate.requirements.iter().filter(|judged| judged.met == met).count();
-        (n > 0).then(|| format!("{n} requirements {}", met.word()))
+        (n > 0).then(|| format!("{} {}", count(n, "requirement"), met.word()))
     });
     let all: Vec<String> = rows.chain(needs).collect();
     if all.is_empty() { "nothing to judge".to_owned() } else { all.join(", ") }
@@ -105,5 +102,5 @@ pub fn counts(gate: &Gate) -> String {
 
 /// The first line.
 pub fn title(gate: &Gate) -> String {
-    format!("{} against {}, limit {}", gate.run, gate.against, crate::words::percent(gate.limit))
+    format!("{} against {}, limit {}", gate.run, gate.against, words::percent(gate.limit))
 }

@@ -189,8 +189,8 @@ impl Graph {
         }
         let begin = monotonic_ns();
         let outputs = session.run(inputs).map_err(|e| failed(&e))?;
-        let run_ns = monotonic_ns() - begin;
-        Ok(Output { outputs, layers, logits: self.logits, ar: self.ar, vocab: self.vocab, run_ns })
+        let ran_ns = (begin, monotonic_ns());
+        Ok(Output { outputs, layers, logits: self.logits, ar: self.ar, vocab: self.vocab, ran_ns })
     }
 }
 
@@ -201,8 +201,8 @@ pub struct Output<'a> {
     logits: TensorElementType,
     ar: usize,
     vocab: usize,
-    /// Time inside Run.
-    pub run_ns: u64,
+    /// Begin and end of Run.
+    pub ran_ns: (u64, u64),
 }
 
 impl Output<'_> {

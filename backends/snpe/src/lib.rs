@@ -1,0 +1,28 @@
+//! SNPE: reading what `snpe-diagview`, `snpe-throughput-net-run`, `snpe_bench.py` and `snpe-platform-validator` print.
+
+use std::sync::LazyLock;
+
+use bench_backend_api::knowledge::{DSP, SYSTEM, Table};
+
+mod reader;
+
+pub use reader::SnpeReader;
+
+/// What is known of failures here: of this framework, the device, and its DSP.
+static TABLE: LazyLock<Table> = LazyLock::new(|| Table::embedded(&[include_str!("../failures.toml"), SYSTEM, DSP]));
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_table_is_sound() {
+        assert_eq!(super::TABLE.problems(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_failed_run_of_the_fixtures_is_explained() {
+        for (name, id) in [("fail-dlc.txt", "snpe-dlc"), ("fail-validator.txt", "dsp-unsigned")] {
+            let text = std::fs::read_to_string(format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+            assert_eq!(super::TABLE.nearest(text.lines()).map(|found| found.entry.id.as_str()), Some(id), "{name}");
+        }
+    }
+}
