@@ -281,6 +281,8 @@ fn parse_tells_good_output_from_a_failed_run_and_from_something_else() {
         ("ort-genai", "ort-genai/fixtures/averages.txt", None),
         ("mnn", "mnn/fixtures/bench.json", Some("mnn/fixtures/fail_missing_weight.stdout")),
         ("llama-cpp", "llama-cpp/fixtures/bench.json", Some("llama-cpp/fixtures/fail_oom.stderr")),
+        ("snpe", "snpe/fixtures/diagview-dsp-int8-2.37.txt", Some("snpe/fixtures/fail-dlc.txt")),
+        ("executorch", "executorch/fixtures/made.etdp", Some("executorch/fixtures/fail-no-snapdragon.txt")),
     ] {
         let file = |name: &str| root().join("backends").join(name);
         let object = json(&run(bench(dir.path()).arg("parse").arg(backend).arg(file(good))).expect(0));
