@@ -1,6 +1,7 @@
 //! `bench compare A B`.
 
 mod human;
+mod layers;
 mod markdown;
 mod view;
 
@@ -47,6 +48,15 @@ pub struct Args {
     /// Exit code 10 if something regressed, 11 if nothing could be compared; with `undecided` also 11 if something is undecided
     #[arg(long, value_enum)]
     fail_on: Option<FailOn>,
+    /// Compares the profiles instead: which part of the model and which kind of operation makes the difference, between frameworks too
+    #[arg(long, conflicts_with_all = ["metric", "history", "session_spread", "fail_on", "page"])]
+    layers: bool,
+    /// Cells of A for --layers, by columns of cells.csv: backend=mnn,quant=w4
+    #[arg(long, value_name = "COLUMN=VALUE,...", requires = "layers", value_parser = layers::pick)]
+    a_cells: Option<layers::Pick>,
+    /// Cells of B for --layers
+    #[arg(long, value_name = "COLUMN=VALUE,...", requires = "layers", value_parser = layers::pick)]
+    b_cells: Option<layers::Pick>,
     /// Output
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
@@ -81,6 +91,9 @@ pub fn json(comparison: &Comparison) -> serde_json::Value {
 }
 
 pub fn main(args: &Args) -> anyhow::Result<Code> {
+    if args.layers {
+        return layers::main(args);
+    }
     let metrics: Vec<&'static str> = named(&args.metric).iter().map(|metric| metric.name).collect();
     let (a, b) = (load(&args.a)?, load(&args.b)?);
     let mut sessions = Sessions { stated: args.session_spread, ..Sessions::default() };

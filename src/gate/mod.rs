@@ -6,6 +6,7 @@ pub mod compare;
 pub mod history;
 pub mod nightly;
 pub mod nights;
+pub mod profiles;
 pub mod require;
 pub mod run;
 pub mod unlike;

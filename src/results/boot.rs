@@ -47,7 +47,8 @@ mod tests {
     use super::*;
 
     /// What the agent leaves of a launch that began 100 s after the boot, of which the device slept 20.
-    fn done(boot: Option<&str>) -> serde_json::Value {
+    fn done(boot: &str) -> serde_json::Value {
+        let boot = (!boot.is_empty()).then_some(boot);
         let ended = json!({"reason": "exited", "code": 0, "signal": null, "message": null});
         json!({"v": 1, "agent_version": "0.1.0", "start_ns": 80_000_000_000_u64, "end_ns": 81_000_000_000_u64, "utc_start": "", "boot_id": boot,
             "boottime_minus_monotonic_ns": [20_000_000_000_i64, 20_000_000_000_i64], "ended": ended, "rusage": {"user_s": 0, "sys_s": 0,
@@ -57,9 +58,9 @@ mod tests {
             "launch_context": {"uid": null, "nice": null, "affinity": null, "cgroup": null, "oom_score_adj": null}})
     }
 
-    /// A launch of a cell; without evidence the agent never was started.
-    fn launch(cell: &str, evidence: Option<Option<&str>>) -> (PathBuf, Record) {
-        let step = json!({"name": "query", "argv": [], "done": evidence.map(done)});
+    /// A launch of a cell, with its boot id; `None`: the agent never was started.
+    fn launch(cell: &str, boot: Option<&str>) -> (PathBuf, Record) {
+        let step = json!({"name": "query", "argv": [], "done": boot.map(done)});
         let parsed = json!({"load_ns": null, "unit_reported": null, "queries": [], "layers": [], "notes": {}, "warnings": []});
         let record = json!({"format_version": 1, "cell": cell, "pass": "measure", "launch": 0, "block": 0, "segment": 0, "status": "ok",
             "failure": null, "checks": null, "steps": [step], "parsed": parsed});
@@ -74,9 +75,9 @@ mod tests {
         let mut manifest = Manifest::read(run).unwrap();
         let of_unit = |unit: Unit| plan.cells.iter().find(|c| c.cell.unit == unit).unwrap().id.clone();
         let (npu, cpu) = (of_unit(Unit::Npu), of_unit(Unit::Cpu));
-        let (a, b) = (Some(Some("boot-a")), Some(Some("boot-b")));
+        let (a, b) = (Some("boot-a"), Some("boot-b"));
         // The CPU's launch, a launch that never began, one without a boot id; then the device is started anew.
-        let launches = [(&cpu, a), (&npu, None), (&npu, Some(None)), (&npu, a), (&cpu, a), (&npu, a), (&npu, b), (&npu, b), (&npu, a)];
+        let launches = [(&cpu, a), (&npu, None), (&npu, Some("")), (&npu, a), (&cpu, a), (&npu, a), (&npu, b), (&npu, b), (&npu, a)];
         let recorded = Recorded { launches: launches.into_iter().map(|(cell, boot)| launch(cell, boot)).collect(), ..Recorded::default() };
         let (first, later) = (Some("first"), Some("later"));
         for (class, expected) in [

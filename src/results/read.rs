@@ -93,6 +93,11 @@ impl Loaded {
         self.frame.height()
     }
 
+    /// Whether the file has a column that was asked for.
+    pub fn has(&self, name: &str) -> bool {
+        self.frame.column(name).is_ok()
+    }
+
     /// A column as text; empty values and a missing column are `None`.
     pub fn text(&self, name: &str) -> Vec<Option<String>> {
         let nothing = || vec![None; self.rows()];

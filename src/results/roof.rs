@@ -28,6 +28,8 @@ pub struct Roofed {
     pub roof: Option<(f64, Peak, f64)>,
     /// Median decode rate of the launches, in tokens a second.
     pub rate: f64,
+    /// Bandwidth that a trace of the decode graph counted, in 10^9 bytes a second; the note names the trace.
+    pub traced: Option<f64>,
     /// What to think of it, or why there is no roof; and what is assumed.
     pub note: String,
 }
@@ -41,7 +43,8 @@ pub fn check(recorded: &mut Recorded, plan: &Plan, manifest: &Manifest) -> BTree
         let rates = launches.iter().filter_map(|r| launch_figures(&r.parsed, planned.cell.workload, plan.measure.warmup).decode_tok_s);
         let Some(rate) = stats::median(&rates.collect::<Vec<_>>()) else { continue };
         let speculative = launches.iter().any(|r| r.parsed.speculative().is_some());
-        let (roofed, over) = judge(planned, manifest, rate, speculative);
+        let (mut roofed, over) = judge(planned, manifest, rate, speculative);
+        trace(&mut roofed, recorded.launches.iter().map(|(_, r)| r).filter(|r| r.cell == planned.id && r.pass == Pass::Profile));
         if over {
             for (_, record) in recorded.launches.iter_mut().filter(|(_, r)| counted(r)) {
                 record.status = Status::Unverified;
@@ -54,10 +57,21 @@ pub fn check(recorded: &mut Recorded, plan: &Plan, manifest: &Manifest) -> BTree
     found
 }
 
+/// What the profiling pass has of counted traffic, where there is a roof to hold it against.
+fn trace<'a>(roofed: &mut Roofed, profiled: impl Iterator<Item = &'a Record>) {
+    let Some((_, peak, _)) = &roofed.roof else { return };
+    let Some(traffic) = profiled.flat_map(|r| &r.parsed.dram).find(|traffic| traffic.phase == "decode") else { return };
+    let gb_s = traffic.gb_s();
+    let odd = if gb_s > peak.gb_s { "warning: over the peak, so that it is of another device: " } else { "" };
+    roofed.note = format!("{}; {odd}{gb_s:.1} GB/s counted by {}", roofed.note, traffic.source);
+    roofed.traced = Some(gb_s);
+}
+
 /// The columns of a cell.
 pub fn cell(row: &mut Row, roofed: Option<&Roofed>) {
-    let Some(Roofed { roof, rate, note }) = roofed else { return };
+    let Some(Roofed { roof, rate, traced, note }) = roofed else { return };
     row.set("roof_note", note);
+    row.number("traced_gb_s", *traced);
     if let Some((bytes, peak, tok_s)) = roof {
         row.number("decode_mb_per_tok", Some(bytes / 1e6)).number("decode_gb_s", Some(bytes * rate / 1e9));
         row.number("peak_gb_s", Some(peak.gb_s)).number("roof_tok_s", Some(*tok_s)).number("roof_share", Some(rate / tok_s));
@@ -67,7 +81,7 @@ pub fn cell(row: &mut Row, roofed: Option<&Roofed>) {
 /// Whether the rate is impossible, too, by a peak that is sure enough to say so.
 fn judge(planned: &PlannedCell, manifest: &Manifest, rate: f64, speculative: bool) -> (Roofed, bool) {
     match roof(planned, manifest, speculative) {
-        Err(why) => (Roofed { roof: None, rate, note: format!("not applicable: {why}") }, false),
+        Err(why) => (Roofed { roof: None, rate, traced: None, note: format!("not applicable: {why}") }, false),
         Ok((bytes, peak, assumed)) => {
             let tok_s = peak.gb_s * 1e9 / bytes;
             let standing = Standing::of(rate / tok_s);
@@ -78,7 +92,7 @@ fn judge(planned: &PlannedCell, manifest: &Manifest, rate: f64, speculative: boo
             };
             let at_most = format!("at most {tok_s:.1} tok/s by {}", peak.words());
             let note = verdict.into_iter().map(str::to_owned).chain([at_most]).chain(assumed).collect::<Vec<_>>().join("; ");
-            (Roofed { roof: Some((bytes, peak, tok_s)), rate, note }, standing == Standing::Over && sure)
+            (Roofed { roof: Some((bytes, peak, tok_s)), rate, traced: None, note }, standing == Standing::Over && sure)
         }
     }
 }
@@ -211,6 +225,21 @@ mod tests {
             let failure = recorded.launches[0].1.failure.as_ref();
             assert_eq!(failure.is_some_and(|f| f.message.starts_with("decode of 25.0 tok/s: error: over the roof")), status != Status::Ok);
             assert!(found[&plan.cells[1].id].note.starts_with("not applicable: "), "an emulator's");
+        }
+    }
+
+    #[test]
+    fn a_trace_of_the_decode_graph_is_held_against_the_roof() {
+        for (mb, words) in [
+            (60.0, "; 60.0 GB/s counted by qnn-optrace of t.json"),
+            (90.0, "; warning: over the peak, so that it is of another device: 90.0"),
+        ] {
+            let (mut roofed, _) = of(14.0);
+            let (_, mut record) = launch("c", 0, 1);
+            let traffic = |phase: &str, read_bytes: f64| json!({"phase": phase, "read_bytes": read_bytes, "write_bytes": 1e6, "time_us": 1000.0, "source": "qnn-optrace of t.json"});
+            record.parsed.dram = serde_json::from_value(json!([traffic("prefill", 1e6), traffic("decode", (mb - 1.0) * 1e6)])).unwrap();
+            trace(&mut roofed, std::iter::once(&record));
+            assert!((roofed.traced.unwrap() - mb).abs() < 1e-9 && roofed.note.contains(words), "{}", roofed.note);
         }
     }
 

@@ -286,7 +286,7 @@ pub const CELLS: Table = Table {
             "decoding",
             Text,
             true,
-            "plain, or speculative:<kind> (rule R5), where tokens are guessed ahead: then there is no latency between tokens. Empty without a token loop",
+            "plain, or speculative:<kind> (rule R5), where tokens are guessed ahead: then there is no latency between tokens; not-checkable where neither the tool nor its configuration says. Empty without a token loop",
         ),
         c(
             "tokens_per_step",
@@ -412,6 +412,12 @@ pub const CELLS: Table = Table {
             "derived: what a decode step moves at least, in 10^6 bytes: weights without their scales, one row of the embedding, KV cache at the mean depth (src/analysis/roof); empty where the roof does not apply",
         ),
         c("decode_gb_s", Float, true, "derived: that times decode_tok_s, in 10^9 bytes a second; a lower bound of the bandwidth in use"),
+        c(
+            "traced_gb_s",
+            Float,
+            true,
+            "measured: reads and writes of the DRAM that a trace of the decode graph counted, over its own time (*_qnn_htp_analysis_summary.json among the artifact's files); roof_note names it",
+        ),
         c("peak_gb_s", Float, true, "peak bandwidth of the memory in 10^9 bytes a second; roof_note says by what"),
         c("roof_tok_s", Float, true, "derived: peak_gb_s over the bytes of a step, which no engine can exceed"),
         c(

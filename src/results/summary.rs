@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bench_backend_api::{Axis, Check, Parsed, Pass, note};
+use bench_backend_api::{Axis, Check, Parsed, Pass, Query, note};
 
 use super::{
     launches::{Record, Recorded, Staged},
@@ -86,7 +86,7 @@ pub fn row(
         row.set("template", NOT_APPLICABLE);
         row.set("ttft_scope", "ids").set("ttft_method", COMPOSED).set("prefill_method", COMPOSED).set("decode_method", COMPOSED);
     } else if let Some((record, query)) = all.iter().find_map(|r| Some((*r, r.parsed.queries.last()?))) {
-        prompted(&mut row, &record.parsed);
+        prompted(&mut row, &record.parsed, query);
         let metrics = query_metrics(&record.parsed, query);
         row.set("ttft_scope", all.first().map_or("ids", |r| scope(&r.parsed))).maybe("ttft_method", metrics.ttft_method);
         if metrics.aggregate_n.is_some() {
@@ -133,12 +133,16 @@ fn facts(row: &mut Row, planned: &PlannedCell, manifest: &Manifest) {
 const NOT_APPLICABLE: &str = "n/a";
 
 /// How a launch was prompted, and how it chose its tokens (rules R4 and R5).
-fn prompted(row: &mut Row, parsed: &Parsed) {
+fn prompted(row: &mut Row, parsed: &Parsed, query: &Query) {
     if parsed.notes.contains_key(note::OWN_PROMPT) {
         row.set("template", NOT_APPLICABLE);
     }
-    row.set("sampling", parsed.notes.get(note::SAMPLING).map_or(Check::NotCheckable.as_str(), String::as_str));
-    row.set("decoding", parsed.speculative().map_or_else(|| "plain".to_owned(), |kind| format!("speculative:{kind}")));
+    let unknown = Check::NotCheckable.as_str();
+    row.set("sampling", parsed.notes.get(note::SAMPLING).map_or(unknown, String::as_str));
+    // A runner says when it guesses ahead (protocol); of a tool that prints its own figures somebody has to know.
+    let told = parsed.notes.contains_key(note::SPECULATIVE) || query.aggregate_n.is_none();
+    let plain = if told { "plain" } else { unknown };
+    row.set("decoding", parsed.speculative().map_or_else(|| plain.to_owned(), |kind| format!("speculative:{kind}")));
 }
 
 /// Notes that change times and differ between backends (rule R10), in the order in which a reader looks for them.

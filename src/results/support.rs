@@ -39,7 +39,7 @@ impl<'a> Ended<'a> {
 fn verdict<'a>(cells: &[&Ended<'a>]) -> (&'static str, Option<&'a Fallback>) {
     let fallback = |ran: bool| cells.iter().find_map(|cell| cell.fallback(ran));
     if let Some(op) = fallback(true) {
-        return ("runs-with-fallback", Some(op));
+        return (if op.op.is_empty() { "fails" } else { "runs-with-fallback" }, Some(op));
     }
     if cells.iter().any(|cell| cell.status == Status::Ok) {
         return ("runs", None);
@@ -102,11 +102,13 @@ mod tests {
                 Fallback { op: "/x/Mod".to_owned(), unit: unit.map(str::to_owned), reason: Some("fmod".to_owned()), ..Fallback::default() };
             CellPlaced { asked: Unit::Npu, placed: Vec::new(), fallbacks: vec![op] }
         };
-        let (elsewhere, nowhere) = (fell(Some("cpu")), fell(None));
+        let (elsewhere, nowhere, mut whole) = (fell(Some("cpu")), fell(None), fell(Some("cpu")));
+        whole.fallbacks[0].op.clear();
         let (ok, failed, skipped, unverified) = (Status::Ok, Status::Failed, Status::Skipped, Status::Unverified);
         let cases = [
             (vec![ended(first, ok, "", "", None), ended(first, failed, "runtime", "too long", None)], ["runs", "", "2", "1", "too long"]),
             (vec![ended(first, unverified, "verify", "alarm", Some(&elsewhere))], ["runs-with-fallback", "/x/Mod", "1", "0", "fmod"]),
+            (vec![ended(first, unverified, "verify", "alarm", Some(&whole))], ["fails", "", "1", "0", "fmod"]),
             (vec![ended(first, failed, "runtime", "no", Some(&nowhere))], ["fails-at-op", "/x/Mod", "1", "0", "fmod"]),
             (vec![ended(first, failed, "runtime", "crash", None)], ["fails", "", "1", "0", "crash"]),
             (vec![ended(first, unverified, "verify", "wrong tokens", None)], ["fails", "", "1", "0", "wrong tokens"]),

@@ -5,9 +5,9 @@ mod device;
 use std::collections::BTreeMap;
 
 use bench_backend_api::{
-    Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure,
-    Fallback, Hint, Installed, Invocation, JOB_FILE, Job, Launch, Need, NpuProfile, ParseError, Parsed, Pass, Paths, Program, Reader,
-    Recipe, Source, SourceFile, StagedFile, Step, Unit, check_bos, check_count, check_tokens, job, job_bytes,
+    Availability, Axis, AxisFit, Backend, Captured, Cell, Check, Checks, Description, DeviceClass, DeviceFacts, Expected, Failure, Hint,
+    Installed, Invocation, JOB_FILE, Job, Launch, Need, NpuProfile, ParseError, Parsed, Pass, Paths, Program, Reader, Recipe, Source,
+    SourceFile, StagedFile, Step, Unit, check_bos, check_count, check_tokens, job, job_bytes,
     knowledge::Table,
     note,
     npu::merged,
@@ -156,9 +156,8 @@ impl Backend for OrtQnn {
         }
         parsed.fallbacks =
             ["stderr.txt", "stdout.txt"].iter().filter_map(|name| captured.text(name)).flat_map(|log| fallbacks::of_log(&log)).collect();
-        if let (true, Some(nodes)) = (parsed.fallbacks.is_empty(), parsed.notes.get("fallback_nodes")) {
-            let (unit, reason) = (Some(Unit::Cpu.as_str().to_owned()), Some(nodes.clone()));
-            parsed.fallbacks.push(Fallback { unit, reason, source: "ort-session".to_owned(), ..Fallback::default() });
+        if parsed.fallbacks.is_empty() {
+            parsed.fallbacks = parsed.notes.get("fallback_nodes").map(|note| fallbacks::of_note(note)).unwrap_or_default();
         }
         profiles(captured, &mut parsed);
         Ok(parsed)

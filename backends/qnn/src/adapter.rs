@@ -25,7 +25,7 @@ use crate::{
     htp,
     reader::QnnReader,
 };
-use results::{has_results, profile_of, run_of, told, words};
+use results::{has_results, profile_of, run_of, told, traced, words};
 
 /// QNN through the tools of the QAIRT SDK.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +45,16 @@ const FINISHED: &str = "Finished Executing Graphs";
 /// Configuration of the tool, and of the library that carries performance profiles to the NPU.
 const CONFIG: &str = "net_run.json";
 const EXTENSION: &str = "htp_ext.json";
+
+/// How the names of QHAS summaries end, as qnn-profile-viewer writes them (formats: QAIRT documentation, QHAS).
+const TRACED: &str = "qnn_htp_analysis_summary.json";
+
+/// Summaries of traces that the user made of the artifact's graphs: a trace needs files of the compilation that a binary does not hold, so that it
+/// can't be made here. The profiling pass brings them to what it found.
+fn traces<'a>(launch: &Launch<'a>) -> impl Iterator<Item = &'a String> {
+    let profiling = launch.pass == Pass::Profile;
+    launch.artifact.files.iter().filter(move |f| profiling && f.ends_with(TRACED))
+}
 
 /// Group of the library without which a performance profile is silently none (rule R10).
 const PERF_PROFILE: &str = "perf-profile";
@@ -192,6 +202,7 @@ impl Backend for Qnn {
             files.push(StagedFile { name: graph.binary.clone(), source: Source::Artifact(graph.binary.clone()) });
             files.push(bytes(&list_name(graph), graph.input_list().into_bytes()));
         }
+        files.extend(traces(launch).map(|f| StagedFile { name: f.clone(), source: Source::Artifact(f.clone()) }));
         let options = options(launch, &graphs);
         let told = Told { graphs, executions: EXECUTIONS, options };
         files.push(bytes(graphs::FILE, serde_json::to_vec_pretty(&told).unwrap_or_default()));
@@ -217,6 +228,9 @@ impl Backend for Qnn {
             let outputs = [graphs::FILE.to_owned(), graph.log()].into_iter().chain(graph.results()).collect();
             steps.push(step(graph.step.clone(), &NET_RUN, &net_run(launch, &graph, htp), outputs));
             steps.push(step(viewer_name(&graph), &VIEWER, &Words::from([("log", graph.log())]), Vec::new()));
+        }
+        if let Some(last) = steps.last_mut() {
+            last.invocation.outputs.extend(traces(launch).cloned());
         }
         steps
     }
@@ -251,6 +265,7 @@ impl Backend for Qnn {
                 break;
             }
         }
+        traced(captured, &mut parsed);
         Ok(parsed)
     }
 

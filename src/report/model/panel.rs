@@ -63,12 +63,12 @@ fn attention(cells: &[&Cell]) -> Option<String> {
     let (least, most) = cells.iter().map(depth).min().zip(cells.iter().map(depth).max()).filter(|_| contexts.len() > 1)?;
     let depths = if least == most { most.to_string() } else { format!("{least} to {most}") };
     let parts = contexts.into_iter().rev().map(|(context, backends)| {
-        let backends = listed(&Vec::from_iter(backends));
+        let backends = listed(&backends.into_iter().collect::<Vec<_>>());
         context.map_or_else(|| format!("of {backends} none is known"), |tokens| format!("{backends} over {tokens}"))
     });
     Some(format!(
         "Queries end at a depth of {depths} tokens, and static graphs attend over the context that they were compiled for, whatever the depth: {}. Who supports more context does more work for a token.",
-        listed(&Vec::from_iter(parts))
+        listed(&parts.collect::<Vec<_>>())
     ))
 }
 

@@ -83,6 +83,7 @@ pub fn layers(captured: &Captured, parsed: &mut Parsed) {
         match Qnn.parse(captured) {
             Ok(other) => {
                 told.layers.extend(other.layers);
+                parsed.dram.extend(other.dram);
                 told.warnings.extend(other.failure.map(|failure| failure.message));
             }
             Err(error) => told.warnings.push(error.to_string()),

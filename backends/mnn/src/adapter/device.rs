@@ -4,8 +4,8 @@
 use std::sync::LazyLock;
 
 use bench_backend_api::{
-    Availability, Axis, Captured, Cell, Check, Checks, DeviceFacts, Expected, Failure, FailureKind, Installed, Launch, Need, ParseError,
-    Parsed, Paths, Quant, Query, Source, StagedFile, Step, Unit, check_bos, check_reported, note,
+    Availability, Axis, Captured, Cell, Check, Checks, DeviceFacts, Expected, Failure, FailureKind, Installed, Launch, Layer, Need,
+    ParseError, Parsed, Pass, Paths, Quant, Query, Source, StagedFile, Step, Unit, check_bos, check_reported, note,
     tool::{self, Told, Tool, Words, has_hexagon},
 };
 use serde_json::{Value, json};
@@ -136,9 +136,11 @@ pub fn stage(launch: &Launch<'_>) -> Result<Vec<StagedFile>, Failure> {
         told.notes.insert(key.to_owned(), value);
     }
     // llm_bench reads the model's own configuration; llm_demo a copy of it.
-    let own = launch.artifact.meta.get("config").and_then(|config| config.get("sampler_type")).and_then(Value::as_str);
-    let sampling = if run.name == DEMO_NAME { Some("greedy".to_owned()) } else { own.map(|kind| format!("{kind}, as config.json says")) };
-    let guesses = launch.artifact.meta.get("config").and_then(|config| config.get("speculative_type")).and_then(Value::as_str);
+    let own = launch.artifact.meta.get("config");
+    let word = |key: &str| own.and_then(|config| config.get(key)).and_then(Value::as_str);
+    let greedy = (run.name == DEMO_NAME).then(|| "greedy".to_owned());
+    let sampling = greedy.or_else(|| word("sampler_type").map(|kind| format!("{kind}, as config.json says")));
+    let guesses = own.map(|_| word("speculative_type").unwrap_or("false"));
     let prompt = match (run.name, own_prompt) {
         (DEMO_NAME, false) => None,
         (DEMO_NAME, true) => Some("the artifact's prompt.txt"),
@@ -191,6 +193,10 @@ pub fn steps(launch: &Launch<'_>, paths: &Paths) -> Vec<Step> {
         ("repetitions", repetitions(launch).to_string()),
         ("json", RESULT.to_owned()),
     ]);
+    // An operator of a GPU or NPU ends after the tool's clock was read.
+    if launch.pass == Pass::Profile && launch.cell.unit == Unit::Cpu {
+        words.insert("profile", "--profile".to_owned());
+    }
     words.insert("prompt_file", prompt_file.map_or_else(|| format!("./{PROMPT}"), |f| format!("./{f}")));
     vec![run.tool.step("query", launch.device, paths, &words, vec![RESULT.to_owned(), Told::FILE.to_owned()])]
 }
@@ -204,6 +210,8 @@ pub fn read(captured: &Captured, told: &Told) -> Result<Parsed, ParseError> {
     };
     parsed.warnings = reading.warnings;
     parsed.failure = reading.failure;
+    // Asked for on the CPU only.
+    parsed.layers = reading.layers.into_iter().map(|layer| Layer { unit: Some("cpu".to_owned()), ..layer }).collect();
     let number = |key: &str| told.notes.get(key).and_then(|n| n.parse::<u32>().ok());
     let n = if told.tool == DEMO_NAME { 1 } else { number("repetitions").unwrap_or(1) };
     if let Some(read) =

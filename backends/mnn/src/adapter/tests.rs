@@ -169,6 +169,27 @@ fn a_mean_is_one_row_and_no_word_of_the_tool_is_taken_on_trust() {
 }
 
 #[test]
+fn the_profiling_pass_asks_llm_bench_for_its_operators_on_the_cpu() {
+    let words = |unit: Unit, pass: Pass| {
+        let cell = cell(unit, &[]);
+        let artifact = Artifact { files: FILES.map(str::to_owned).to_vec(), meta: json!({"config": {"llm_model": "llm.mnn"}}) };
+        let (device, installed, prompts) = (phone(), installed(&[]), vec![vec![1; 64]; 4]);
+        let launch =
+            Launch { cell: &cell, pass, prompts: &prompts, texts: &[], artifact: &artifact, installed: &installed, device: &device };
+        Mnn.steps(&launch, &Paths { work: "/w".into(), events: "e".into() }).remove(0).invocation.args.join(" ")
+    };
+    assert!(words(Unit::Cpu, Pass::Profile).ends_with(" --profile"));
+    assert!(!words(Unit::Cpu, Pass::Measure).contains("--profile") && !words(Unit::Gpu, Pass::Profile).contains("--profile"));
+    // The tool's own table, of another run than the speeds.
+    let table = include_str!("../../fixtures/profile_by_type.stdout").to_owned();
+    let table = table.split_once("=====").map(|(_, rest)| format!("====={rest}")).unwrap();
+    let run = captured(told("llm_bench", false), &[("result.json", result("CPU", 20.0)), ("stdout.txt", table)], "/w/libMNN.so");
+    let parsed = Mnn.parse(&run).unwrap();
+    assert!(parsed.failure.is_none() && !parsed.layers.is_empty(), "{parsed:?}");
+    assert!(parsed.layers.iter().all(|l| l.unit.as_deref() == Some("cpu") && l.method == "mnn-llm-bench-profile-by-type"));
+}
+
+#[test]
 fn absurd_speeds_and_empty_output_are_failures() {
     // What llm_bench prints with exit status 0 where it loaded nothing.
     let absurd = captured(told("llm_bench", false), &[("result.json", result("CPU", 8_000_000.0))], "");

@@ -3,7 +3,7 @@
 //! - verbose: `Validation FAILED for 1 nodes in OrtNodeUnit (T) :`, then `Operator type: T Node name: N Node index: I` and `REASON : ...`
 //! - verbose: `Node(s) placed on [CPUExecutionProvider]. Number of nodes: 2`, then a line `T (N)` for each.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use bench_backend_api::Fallback;
 
@@ -56,9 +56,37 @@ pub fn of_log(log: &str) -> Vec<Fallback> {
     found
 }
 
+/// Nodes that our runner found on the CPU: `prefill: 2 nodes: a, b; decode: 30 nodes: a, ...`, the first twenty by name.
+pub fn of_note(note: &str) -> Vec<Fallback> {
+    let mut ops: Vec<String> = Vec::new();
+    for graph in note.split("; ") {
+        let Some((graph, (count, names))) = graph.split_once(": ").and_then(|(graph, rest)| Some((graph, rest.split_once(" nodes: ")?)))
+        else {
+            continue;
+        };
+        let names: Vec<&str> = names.split(", ").collect();
+        let more = count.parse::<usize>().unwrap_or(0).saturating_sub(names.len());
+        ops.extend(names.into_iter().map(str::to_owned));
+        ops.extend((more > 0).then(|| format!("({more} more nodes of {graph})")));
+    }
+    let mut seen = HashSet::new();
+    ops.retain(|op| seen.insert(op.clone()));
+    let of = |op| Fallback { op, unit: Some("cpu".to_owned()), source: "ort-session".to_owned(), ..Fallback::default() };
+    ops.into_iter().map(of).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::of_log;
+    use super::{of_log, of_note};
+
+    #[test]
+    fn nodes_that_the_runner_counted() {
+        let ops = |note: &str| of_note(note).into_iter().map(|f| (f.op, f.unit)).collect::<Vec<_>>();
+        let on_cpu = |op: &str| (op.to_owned(), Some("cpu".to_owned()));
+        assert_eq!(ops("prefill: 2 nodes: a, b; decode: 1 nodes: a"), [on_cpu("a"), on_cpu("b")]);
+        assert_eq!(ops("decode: 30 nodes: a, b"), [on_cpu("a"), on_cpu("b"), on_cpu("(28 more nodes of decode)")]);
+        assert_eq!(ops("x nodes"), []);
+    }
 
     fn read(text: &str) -> Vec<(String, String, Option<String>, Option<String>)> {
         of_log(text).into_iter().map(|f| (f.op, f.op_type.unwrap_or_default(), f.unit, f.reason)).collect()

@@ -255,3 +255,13 @@ fn five_executions_on_a_real_npu_say_how_busy_it_was() {
     assert!((npu.duty.unwrap().ratio().unwrap() - 0.163_115).abs() < 1e-6);
     assert!((npu.rpc_overhead.unwrap().ratio().unwrap() - 0.520_621).abs() < 1e-6);
 }
+
+/// Our own session with two of four nodes on the CPU; the NPU's stand in the trace as two graphs.
+#[test]
+fn a_trace_tells_where_each_node_ran() {
+    let reading = read(&[include_bytes!("../../fixtures/trace-two-units.json")]).unwrap();
+    let units: Vec<_> = reading.layers.iter().map(|layer| (layer.op_type.as_deref(), layer.unit.as_deref(), layer.value)).collect();
+    assert_eq!(units[1..3], [(Some("Mod"), Some("cpu"), Some(28.0)), (Some("Hardmax"), Some("cpu"), Some(10.0))]);
+    assert_eq!((units.len(), units[0].1, units[3].1), (4, Some("npu"), Some("npu")));
+    assert_warns(&reading, &["2 of 4 node runs were on the CPU"]);
+}

@@ -3,10 +3,10 @@
 use bench_backend_api::{Captured, Failure, FailureKind, GraphTime, ParseError, Parsed, Reader, Reading, SourceFile, npu::merged};
 use serde_json::Value;
 
-use super::FINISHED;
+use super::{FINISHED, TRACED};
 use crate::{
     graphs::{self, Graph, Told},
-    reader::QnnReader,
+    reader::{QnnReader, ops::phase_of},
 };
 
 pub(super) fn told(captured: &Captured) -> Result<Told, ParseError> {
@@ -53,6 +53,26 @@ pub(super) fn run_of(graph: &Graph, captured: &Captured, parsed: &mut Parsed) ->
         return None;
     };
     Some(Failure::new(FailureKind::Runtime, format!("{}: qnn-net-run {problem}", graph.step)))
+}
+
+/// Takes the DRAM traffic of the user's own traces (rule R25), by the phase that the graph's or the file's name tells.
+pub(super) fn traced(captured: &Captured, parsed: &mut Parsed) {
+    // Every output stands there twice: under its own name, and behind its step's.
+    let own = |name: &str| {
+        name.ends_with(TRACED) && !captured.files.keys().any(|k| k.len() < name.len() && k.ends_with(TRACED) && name.ends_with(k))
+    };
+    for (name, bytes) in captured.files.iter().filter(|(name, _)| own(name)) {
+        match QnnReader.read(&[SourceFile { name: name.clone(), bytes: bytes.clone() }]) {
+            Ok(reading) => parsed.dram.extend(reading.dram.into_iter().map(|mut traffic| {
+                if traffic.phase.is_empty() {
+                    phase_of(name).clone_into(&mut traffic.phase);
+                }
+                traffic.source = format!("{} of {name}", traffic.source);
+                traffic
+            })),
+            Err(error) => parsed.warnings.push(error.to_string()),
+        }
+    }
 }
 
 /// Takes time and operations of one graph from what the viewer printed.

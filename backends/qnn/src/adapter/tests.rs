@@ -89,6 +89,31 @@ fn the_commands_of_a_launch() {
 }
 
 #[test]
+fn a_users_trace_brings_its_traffic_into_the_profiling_pass() {
+    let (cell, installed, device) = (cell(None), installed(None), device("linux"));
+    let mut artifact = artifact();
+    let name = "traces/decode_qnn_htp_analysis_summary.json";
+    artifact.files.push(name.to_owned());
+    let launch = |pass| Launch { cell: &cell, pass, prompts: &[], texts: &[], artifact: &artifact, installed: &installed, device: &device };
+    for (pass, there) in [(Pass::Profile, true), (Pass::Measure, false)] {
+        assert_eq!(Qnn.stage(&launch(pass)).unwrap().iter().any(|f| f.name == name), there);
+        assert_eq!(Qnn.steps(&launch(pass), &paths()).iter().any(|s| s.invocation.outputs.iter().any(|o| o == name)), there);
+    }
+    let mut captured = captured();
+    let summary = include_bytes!("../../fixtures/qhas-resnet50.json");
+    for name in [name.to_owned(), format!("decode-viewer/{name}")] {
+        captured.files.insert(name, summary.to_vec());
+    }
+    let parsed = Qnn.parse(&captured).unwrap();
+    // 26638336 bytes in 1343 us; its graph's name tells no phase, the file's does.
+    let [traffic] = parsed.dram.as_slice() else { panic!("{:?}", parsed.dram) };
+    assert_eq!((traffic.phase.as_str(), traffic.source.as_str()), ("decode", "qnn-optrace of traces/decode_qnn_htp_analysis_summary.json"));
+    assert!((traffic.gb_s() - 19.835_0).abs() < 1e-4 && parsed.layers.iter().all(|l| l.method != "qnn-optrace"), "{traffic:?}");
+    captured.files.insert("x_qnn_htp_analysis_summary.json".into(), b"{".to_vec());
+    assert!(Qnn.parse(&captured).unwrap().warnings.iter().any(|w| w.contains("not complete JSON")));
+}
+
+#[test]
 fn a_performance_profile_goes_through_the_extensions() {
     let cell = cell(Some("burst"));
     let files = with_launch(&cell, Pass::Measure, &installed(None), "linux", |l| Qnn.stage(l)).unwrap();

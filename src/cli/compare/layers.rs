@@ -1,0 +1,198 @@
+//! `bench compare --layers A B`.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::{Args, load};
+use crate::{
+    cli::{
+        self, Format,
+        console::printable,
+        exit::{Code, Failed},
+    },
+    gate::{
+        profiles::{self, Change, Measure, Pair, Profiles},
+        run::Cell,
+    },
+    results::schema::{CELLS, FORMAT_VERSION},
+    safe::markdown as escape,
+    words::percent,
+};
+
+/// Cells by columns of cells.csv: all must agree.
+#[derive(Debug, Clone)]
+pub struct Pick(Vec<(String, String)>);
+
+impl Pick {
+    fn takes(&self, cell: &Cell) -> bool {
+        self.0.iter().all(|(column, value)| cell.field(column) == value)
+    }
+}
+
+/// Reads `backend=mnn,quant=w4`.
+pub fn pick(text: &str) -> Result<Pick, String> {
+    let pair = |part: &str| {
+        let (column, value) =
+            part.split_once('=').ok_or_else(|| format!("`{part}` is not column=value: write for instance backend=mnn"))?;
+        let column = column.trim().replace('-', "_");
+        let known = CELLS.columns.iter().any(|known| known.name == column);
+        known.then(|| (column.clone(), value.trim().to_owned())).ok_or_else(|| format!("cells.csv has no column `{column}`"))
+    };
+    text.split(',').map(pair).collect::<Result<_, _>>().map(Pick)
+}
+
+pub fn main(args: &Args) -> anyhow::Result<Code> {
+    let (a, b) = (load(&args.a)?, load(&args.b)?);
+    let takes = |pick: &Option<Pick>| {
+        let pick = pick.clone();
+        move |cell: &Cell| pick.as_ref().is_none_or(|pick| pick.takes(cell))
+    };
+    let profiles = profiles::compare(&a, &b, [&takes(&args.a_cells), &takes(&args.b_cells)]).map_err(|e| cli::usage(e.to_string()))?;
+    let markdown = args.markdown.as_deref();
+    if let Some(file) = markdown.filter(|file| *file != Path::new("-")) {
+        let failed = |e: std::io::Error| Failed { code: Code::Unavailable, message: format!("{}: {e}", file.display()) };
+        std::fs::write(file, in_markdown(&profiles)).map_err(failed)?;
+    }
+    let text = match (args.format, markdown) {
+        (Format::Json, _) => {
+            let mut value = serde_json::to_value(&profiles)?;
+            (value["format_version"], value["a"], value["b"]) = (json!(FORMAT_VERSION), json!(a.id), json!(b.id));
+            serde_json::to_string_pretty(&value)? + "\n"
+        }
+        (Format::Human, Some(file)) if file == Path::new("-") => in_markdown(&profiles),
+        (Format::Human, _) => in_words(&profiles),
+    };
+    cli::print(&text)?;
+    Ok(if profiles.pairs.is_empty() { Code::Nothing } else { Code::Done })
+}
+
+/// What holds for every pair.
+const METHOD: &str =
+    "One profiled launch on each side: no intervals, and profiling slows what it times. Where a difference lies, not whether there is one.";
+
+fn in_words(profiles: &Profiles) -> String {
+    let mut lines = vec![METHOD.to_owned()];
+    for pair in &profiles.pairs {
+        lines.extend([String::new(), format!("{}: A {}, B {}", phase(pair), pair.a, pair.b), format!("  {}", numbers(pair))]);
+        for (title, changes) in groups(pair) {
+            lines.push(format!("  {title}"));
+            lines.extend(aligned(&table(pair, changes)));
+        }
+    }
+    lines.extend(profiles.notes.iter().map(|note| format!("note: {note}")));
+    lines.iter().map(|line| printable(line.trim_end()) + "\n").collect()
+}
+
+fn in_markdown(profiles: &Profiles) -> String {
+    let mut lines = vec!["### bench compare --layers".to_owned(), String::new(), METHOD.to_owned()];
+    for pair in &profiles.pairs {
+        lines.extend([String::new(), format!("**{}**: A {}, B {}", phase(pair), escape(&pair.a), escape(&pair.b))]);
+        lines.extend([String::new(), escape(&numbers(pair))]);
+        for (title, changes) in groups(pair) {
+            let rows = table(pair, changes);
+            let row = |cells: &[String; 7]| format!("| {} |", cells.iter().map(|cell| escape(cell)).collect::<Vec<_>>().join(" | "));
+            lines.extend([
+                String::new(),
+                row(&rows[0]).replacen("|  |", &format!("| {title} |"), 1),
+                "|---|--:|--:|--:|--:|--:|--:|".to_owned(),
+            ]);
+            lines.extend(rows[1..].iter().map(row));
+        }
+    }
+    lines.push(String::new());
+    lines.extend(profiles.notes.iter().map(|note| format!("- {}", escape(note))));
+    lines.join("\n") + "\n"
+}
+
+fn phase(pair: &Pair) -> &str {
+    if pair.phase.is_empty() { "whole graph" } else { &pair.phase }
+}
+
+fn groups(pair: &Pair) -> impl Iterator<Item = (&'static str, &Vec<Change>)> {
+    let groups =
+        [("part of the model", &pair.parts), ("kind of operation", &pair.kinds), ("operations that differ most", &pair.operations)];
+    groups.into_iter().filter(|(_, changes)| !changes.is_empty())
+}
+
+/// What the numbers are, and the totals.
+fn numbers(pair: &Pair) -> String {
+    let words = |Measure { unit, means, method }: &Measure| {
+        let means = if means.is_empty() { String::new() } else { format!(" ({})", means.replace('-', " ")) };
+        let of = if pair.class == "emulator" { " of the emulator" } else { "" };
+        format!("{unit}{of}{means} by {method}")
+    };
+    let [a, b] = &pair.measures;
+    let [of_a, of_b] = pair.totals.map(number);
+    match pair.difference {
+        Some(difference) if a == b => format!("{}: {of_a} in A, {of_b} in B, {} more", words(a), number(difference)),
+        Some(difference) => format!("{of_a} {} in A, {of_b} {} in B, {} more", words(a), words(b), number(difference)),
+        None => format!("A has {of_a} {}, B {of_b} {}: numbers of two kinds, only shares stand side by side", words(a), words(b)),
+    }
+}
+
+fn table(pair: &Pair, changes: &[Change]) -> Vec<[String; 7]> {
+    let head = ["", "A", "B", "A, %", "B, %", if pair.difference.is_some() { "B-A" } else { "" }, "ops"].map(str::to_owned);
+    let share = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.1}", share * 100.0));
+    let row = |change: &Change| {
+        let [a, b] = change.values.map(|value| value.map_or("-".to_owned(), number));
+        let of =
+            change.of_difference.filter(|_| pair.difference.is_some()).map_or(String::new(), |of| format!(" ({})", percent_signed(of)));
+        let difference = change.difference.map_or(String::new(), |difference| format!("{}{of}", signed(difference)));
+        let ops = if change.ops[0] == change.ops[1] { change.ops[0].to_string() } else { format!("{}, {}", change.ops[0], change.ops[1]) };
+        [change.name.clone(), a, b, share(change.shares[0]), share(change.shares[1]), difference, ops]
+    };
+    std::iter::once(head).chain(changes.iter().map(row)).collect()
+}
+
+fn percent_signed(share: f64) -> String {
+    let share = (share * 1000.0).round() / 1000.0;
+    if share < 0.0 { format!("-{}", percent(-share)) } else { percent(share) }
+}
+
+/// Three digits that count, no exponent up to a billion.
+fn number(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1e9 => format!("{value:.3e}"),
+        size if size >= 100.0 || size == 0.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        size if size >= 1.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+fn signed(value: f64) -> String {
+    if value > 0.0 { format!("+{}", number(value)) } else { number(value) }
+}
+
+fn aligned(rows: &[[String; 7]]) -> Vec<String> {
+    let width = |at: usize| rows.iter().map(|cells| cells[at].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..7).map(width).collect();
+    let cell =
+        |(at, (cell, width)): (usize, (&String, &usize))| if at == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") };
+    rows.iter().map(|cells| format!("    {}", cells.iter().zip(&widths).enumerate().map(cell).collect::<Vec<_>>().join("  "))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_picked_by_columns() {
+        let cell = Cell { fields: [("backend", "mnn".to_owned()), ("perf_profile", "burst".to_owned())].into(), ..Cell::default() };
+        assert!(pick("backend=mnn, perf-profile=burst").unwrap().takes(&cell) && !pick("backend=genie").unwrap().takes(&cell));
+        assert!(
+            pick("backend").unwrap_err().contains("not column=value") && pick("colour=red").unwrap_err().contains("no column `colour`")
+        );
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let told = [0.0, 0.01234, 1.2345, 12.345, 123.45, 1_234_567.8, 1.5e12, -3.2].map(number);
+        assert_eq!(told, ["0", "0.012", "1.23", "12.3", "123", "1234568", "1.500e12", "-3.20"]);
+        assert_eq!(
+            (signed(2.0), percent_signed(-0.1234), percent_signed(1.5)),
+            ("+2.00".to_owned(), "-12.3 %".to_owned(), "150 %".to_owned())
+        );
+    }
+}

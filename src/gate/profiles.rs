@@ -1,0 +1,220 @@
+//! Two profiles set against each other: which part of the model, and which kind of operation, makes the difference. Between frameworks too: their
+//! names of operations differ, the parts of the model do not.
+//!
+//! A profile is one launch, so that nothing here has an interval, and profiling slows what it times: it says where a difference lies, `bench compare`
+//! whether there is one.
+
+mod table;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use self::table::{Op, ops};
+use super::run::{Cell, Key, Run};
+use crate::results::read::TableError;
+
+/// Rows of single operations of a pair.
+const MOST_OPERATIONS: usize = 12;
+
+/// What two runs' profiles say.
+#[derive(Debug, Default, Serialize)]
+pub struct Profiles {
+    /// One for each pair of cells and phase.
+    pub pairs: Vec<Pair>,
+    /// What is not compared, and why.
+    pub notes: Vec<String>,
+}
+
+/// One phase of a cell of A and of one of B.
+#[derive(Debug, Serialize)]
+pub struct Pair {
+    /// Id of A's cell.
+    pub a: String,
+    /// Id of B's cell.
+    pub b: String,
+    /// phone, board, pc or emulator.
+    pub class: String,
+    /// `prefill`, `decode`, or empty.
+    pub phase: String,
+    /// What A's numbers are, and what B's: unit, meaning, method.
+    pub measures: [Measure; 2],
+    /// Sums over the phase.
+    pub totals: [f64; 2],
+    /// B less A, where both numbers are of one kind.
+    pub difference: Option<f64>,
+    /// By part of the model; empty for other networks.
+    pub parts: Vec<Change>,
+    /// By kind of operation.
+    pub kinds: Vec<Change>,
+    /// The operations that differ most, of one framework's own names.
+    pub operations: Vec<Change>,
+}
+
+/// What a number is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Measure {
+    /// `us` or `cycles`.
+    pub unit: String,
+    /// As in layers.csv.
+    pub means: String,
+    /// As in layers.csv.
+    pub method: String,
+}
+
+impl Measure {
+    /// Whether the difference of two numbers is one.
+    fn like(&self, other: &Self) -> bool {
+        (&self.unit, &self.means) == (&other.unit, &other.means)
+    }
+}
+
+/// Something that both have, or one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Change {
+    /// Part, kind or operation.
+    pub name: String,
+    /// Sums; `None` where that side has no such operation, or knows no value.
+    pub values: [Option<f64>; 2],
+    /// Of that side's total, 0 to 1.
+    pub shares: [Option<f64>; 2],
+    /// Operations.
+    pub ops: [usize; 2],
+    /// B less A; what one side lacks counts 0 there. `None` where the numbers are not of one kind.
+    pub difference: Option<f64>,
+    /// Of the whole difference; over 1 where others make up for it.
+    pub of_difference: Option<f64>,
+}
+
+/// Sets B's profiles against A's. `a_cells` and `b_cells` pick cells by their row of cells.csv.
+///
+/// # Errors
+/// A table that can't be read, or that is of a bench that did not know parts of models.
+pub fn compare(a: &Run, b: &Run, picks: [&dyn Fn(&Cell) -> bool; 2]) -> Result<Profiles, TableError> {
+    let [of_a, of_b] = [(a, picks[0]), (b, picks[1])].map(|(run, pick)| {
+        let wanted: BTreeSet<&Key> = run.cells.iter().filter(|(_, cell)| cell.is_ok() && pick(cell)).map(|(key, _)| key).collect();
+        ops(&run.folder).map(|mut ops| {
+            ops.retain(|key, _| wanted.contains(key));
+            ops
+        })
+    });
+    let (of_a, of_b) = (of_a?, of_b?);
+    let mut found = Profiles::default();
+    for (name, ops) in [("A", &of_a), ("B", &of_b)] {
+        if ops.is_empty() {
+            found.notes.push(format!("{name} has no profile of a cell that is ok: [measure] profile = \"layers\" makes one"));
+        }
+    }
+    let same = of_a.keys().any(|key| of_b.contains_key(key));
+    for (key, ops) in &of_a {
+        let partner = if same { of_b.get_key_value(key).map(|(key, _)| key) } else { partner(a, key, b, &of_b, &mut found.notes) };
+        let Some(other) = partner else {
+            if same {
+                found.notes.push(format!("{} is profiled in A only", key.cell));
+            }
+            continue;
+        };
+        let classes = [&a.cells[key], &b.cells[other]].map(|cell| cell.field("device_class"));
+        if classes[0] != classes[1] {
+            let [one, two] = classes;
+            found.notes.push(format!("{} ({one}) and {} ({two}) are of two classes: not compared", key.cell, other.cell));
+            continue;
+        }
+        let one_framework = a.cells[key].field("backend") == b.cells[other].field("backend");
+        found.pairs.extend(pairs((key, ops), (other, &of_b[other]), classes[0], one_framework));
+    }
+    if same {
+        let only = of_b.keys().filter(|key| !of_a.contains_key(key));
+        found.notes.extend(only.map(|key| format!("{} is profiled in B only", key.cell)));
+    }
+    Ok(found)
+}
+
+/// The cell of B that does the same work as one of A, where no cell is in both: the same model and lengths, if possible in the same quantisation.
+fn partner<'a>(a: &Run, key: &Key, b: &Run, of_b: &'a BTreeMap<Key, Vec<Op>>, notes: &mut Vec<String>) -> Option<&'a Key> {
+    let cell = &a.cells[key];
+    let alike = |fields: &'static [&'static str]| {
+        move |other: &&Key| b.cells.get(*other).is_some_and(|other| fields.iter().all(|name| other.field(name) == cell.field(name)))
+    };
+    let work: Vec<&Key> = of_b.keys().filter(alike(&["model", "prompt_tokens", "gen_tokens"])).collect();
+    let same: Vec<&Key> = work.iter().copied().filter(alike(&["quant"])).collect();
+    match (if same.is_empty() { &work } else { &same }).as_slice() {
+        [one] => Some(one),
+        [] => {
+            notes.push(format!("{}: no profiled cell of B has its model and lengths", key.cell));
+            None
+        }
+        several => {
+            let names: Vec<&str> = several.iter().map(|key| key.cell.as_str()).collect();
+            notes.push(format!("{}: several cells of B do the same work, pick one with --b-cells: {}", key.cell, names.join(", ")));
+            None
+        }
+    }
+}
+
+fn pairs(a: (&Key, &Vec<Op>), b: (&Key, &Vec<Op>), class: &str, one_framework: bool) -> Vec<Pair> {
+    let phases: BTreeSet<&str> = a.1.iter().map(|op| op.phase.as_str()).collect();
+    // Prefill before decode.
+    let both = phases.into_iter().rev().filter(|phase| b.1.iter().any(|op| op.phase == *phase));
+    both.filter_map(|phase| pair(phase, a, b, class, one_framework)).collect()
+}
+
+fn pair(phase: &str, a: (&Key, &Vec<Op>), b: (&Key, &Vec<Op>), class: &str, one_framework: bool) -> Option<Pair> {
+    let [of_a, of_b] = [a.1, b.1].map(|ops| {
+        let mut by: BTreeMap<&Measure, Vec<&Op>> = BTreeMap::new();
+        ops.iter().filter(|op| op.phase == phase).for_each(|op| by.entry(&op.measure).or_default().push(op));
+        by
+    });
+    // Two profiles of one graph are not added up: those of one kind on both sides first.
+    let like = of_a.keys().flat_map(|one| of_b.keys().map(move |two| (*one, *two))).find(|(one, two)| one.like(two));
+    let (one, two) = like.or_else(|| Some((*of_a.keys().next()?, *of_b.keys().next()?)))?;
+    let sides = [&of_a[one], &of_b[two]];
+    let totals = sides.map(|ops| ops.iter().filter_map(|op| op.value).sum::<f64>());
+    let difference = one.like(two).then(|| totals[1] - totals[0]);
+    let by = |name: &dyn Fn(&Op) -> Option<String>| changes(sides, totals, difference, name);
+    let has_parts = sides.iter().all(|ops| ops.iter().any(|op| op.part.is_some()));
+    let word = |word: &Option<String>| Some(word.clone().unwrap_or_else(|| "not told".to_owned()));
+    let mut operations = if one_framework { by(&|op| Some(op.name.clone())) } else { Vec::new() };
+    operations.retain(|change| change.difference.is_some_and(|d| d != 0.0));
+    operations.truncate(MOST_OPERATIONS);
+    Some(Pair {
+        a: a.0.cell.clone(),
+        b: b.0.cell.clone(),
+        class: class.to_owned(),
+        phase: phase.to_owned(),
+        measures: [one.clone(), two.clone()],
+        totals,
+        difference,
+        parts: if has_parts { by(&|op| word(&op.part)) } else { Vec::new() },
+        kinds: by(&|op| word(&op.kind)),
+        operations,
+    })
+}
+
+/// Sums by name, the largest difference first; without differences the largest share.
+fn changes(sides: [&Vec<&Op>; 2], totals: [f64; 2], whole: Option<f64>, name: &dyn Fn(&Op) -> Option<String>) -> Vec<Change> {
+    let mut sums: BTreeMap<String, ([Option<f64>; 2], [usize; 2])> = BTreeMap::new();
+    for (side, ops) in sides.into_iter().enumerate() {
+        for op in ops {
+            let Some(name) = name(op) else { continue };
+            let (values, counts) = sums.entry(name).or_default();
+            counts[side] += 1;
+            if let Some(value) = op.value {
+                values[side] = Some(values[side].unwrap_or(0.0) + value);
+            }
+        }
+    }
+    let change = |(name, (values, ops)): (String, ([Option<f64>; 2], [usize; 2]))| {
+        let share = |side: usize| values[side].filter(|_| totals[side] > 0.0).map(|value| value / totals[side]);
+        let difference = whole.map(|_| values[1].unwrap_or(0.0) - values[0].unwrap_or(0.0));
+        let of_difference = whole.zip(difference).filter(|(whole, _)| *whole != 0.0).map(|(whole, part)| part / whole);
+        Change { name, values, shares: [share(0), share(1)], ops, difference, of_difference }
+    };
+    let mut found: Vec<Change> = sums.into_iter().map(change).collect();
+    let weight = |change: &Change| change.difference.map_or_else(|| change.shares.iter().flatten().sum(), f64::abs);
+    found.sort_by(|x, y| weight(y).total_cmp(&weight(x)).then(x.name.cmp(&y.name)));
+    found
+}
+
+#[cfg(test)]
+mod tests;
