@@ -74,7 +74,9 @@ pub fn check(recorded: &mut Recorded, plan: &Plan) -> BTreeMap<String, CellPlace
         let launches = || recorded.launches.iter().map(|(_, r)| r).filter(|r| r.cell == planned.id);
         let placed = launches().find(|r| is_profile(r)).map(|r| placement::placement(&r.parsed.layers)).unwrap_or_default();
         let mut known = BTreeSet::new();
-        let told = launches().flat_map(|r| placement::fallbacks(asked, &r.parsed));
+        // Where all went well, something ran every operation.
+        let happened = |op: &Fallback, r: &Record| op.unit.is_some() || r.status != Status::Ok;
+        let told = launches().flat_map(|r| placement::fallbacks(asked, &r.parsed).into_iter().filter(move |op| happened(op, r)));
         let fallbacks: Vec<Fallback> = told.filter(|op| known.insert((op.op.clone(), op.unit.clone()))).collect();
         if placed.is_empty() && fallbacks.is_empty() {
             continue;
@@ -223,7 +225,9 @@ pub(super) mod tests {
         // An operation that nobody ran is no alarm: the launch has failed already.
         let nobody = json!([{"op": "x", "op_type": "Mod", "unit": null, "reason": null, "source": "log"}]);
         let mut recorded = Recorded { launches: vec![launch(id, "measure", &json!([]), &nobody)], ..Recorded::default() };
+        assert_eq!(check(&mut recorded, &plan).get(id), None, "all went well, so that something ran it");
+        recorded.launches[0].1.status = Status::Failed;
         let found = check(&mut recorded, &plan);
-        assert_eq!((found[id].alarm(), recorded.launches[0].1.status), (None, Status::Ok));
+        assert_eq!((found[id].alarm(), found[id].fallbacks.len()), (None, 1));
     }
 }
