@@ -30,7 +30,7 @@ pub struct CellPlaced {
 
 impl CellPlaced {
     /// Operations on another unit than asked.
-    pub fn elsewhere(&self) -> impl Iterator<Item = &Fallback> {
+    fn elsewhere(&self) -> impl Iterator<Item = &Fallback> {
         self.fallbacks.iter().filter(|op| op.unit.is_some())
     }
 
@@ -45,17 +45,15 @@ impl CellPlaced {
         Some(format!("{asked} asked, {} ran on the {unit}{others}{share}", name(first)))
     }
 
-    /// Share of the time or cycles that is on the unit asked for, the lowest of its phases.
+    /// Share of the time or cycles that is on the unit asked for, the lowest of its phases; nothing where several were asked for.
     fn asked_share(&self) -> Option<f64> {
-        let phases: BTreeMap<(&str, &str), f64> = self.placed.iter().fold(BTreeMap::new(), |mut phases, row| {
+        let mut phases: BTreeMap<(&str, &str), f64> = BTreeMap::new();
+        // What nobody says of a unit is on none.
+        for (row, share) in self.placed.iter().filter(|row| row.unit.is_some()).filter_map(|row| Some((row, row.share?))) {
             let here = row.unit.as_deref() == Some(self.asked.as_str());
-            // What nobody says of a unit is on none.
-            if row.unit.is_some() && row.share.is_some() {
-                *phases.entry((row.phase.as_str(), row.method.as_str())).or_default() += row.share.filter(|_| here).unwrap_or(0.0);
-            }
-            phases
-        });
-        phases.into_values().reduce(f64::min)
+            *phases.entry((&row.phase, &row.method)).or_default() += if here { share } else { 0.0 };
+        }
+        phases.into_values().reduce(f64::min).filter(|_| self.asked != Unit::Hybrid)
     }
 }
 
