@@ -322,7 +322,9 @@ fn parse_tells_good_output_from_a_failed_run_and_from_something_else() {
         "{object}"
     );
     // Endless input is refused, not read until the memory is full.
-    run(bench(dir.path()).args(["parse", "mnn", "/dev/zero"])).expect(2).says(&["/dev/zero", "more than 256 MB, and no profile that is read in pieces"]);
+    run(bench(dir.path()).args(["parse", "mnn", "/dev/zero"]))
+        .expect(2)
+        .says(&["/dev/zero", "more than 256 MB, and no profile that is read in pieces"]);
     // Several files are the outputs of one run.
     let pair = ["bench.md", "bench.stderr"].map(|f| root().join("backends/llama-cpp/fixtures").join(f));
     let object = json(&run(bench(dir.path()).args(["parse", "llama-cpp"]).args(pair)).expect(0));
