@@ -124,7 +124,7 @@ fn read<T: DeserializeOwned>(table: Document<'_>, schema: &Value, out: &mut Coll
         Ok(file) => Some((file, damaged)),
         Err(e) => {
             // The walk should have seen it; if it did not, serde's own words are better than none.
-            out.error(e.span().unwrap_or_default(), e.message().to_owned(), None);
+            out.error(e.span().unwrap_or_default(), e.message(), None);
             None
         }
     }
