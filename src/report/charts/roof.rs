@@ -39,11 +39,12 @@ pub fn roofline(dots: &[Dot], peaks: &[f64], name: &str) -> Result<String, Repor
     let ends =
         |values: &mut dyn Iterator<Item = f64>| values.fold((f64::INFINITY, 0.0_f64), |(lo, hi), value| (lo.min(value), hi.max(value)));
     let (least, most) = ends(&mut dots.iter().map(|dot| dot.mb));
-    let (least, most) = (least / 1.6, most * 1.6);
+    // Room at both sides, so that the line has a few ticks.
+    let (least, most) = (least / 2.4, most * 2.4);
     let rate = |peak: f64, mb: f64| peak * 1e3 / mb;
     let roofs = peaks.iter().flat_map(|peak| [rate(*peak, least), rate(*peak, most)]);
     let (slow, fast) = ends(&mut dots.iter().map(|dot| dot.tok_s).chain(roofs));
-    let x = Axis::logarithmic(least, most, "a decode step moves at least, 10^6 bytes");
+    let x = Axis::logarithmic(least, most, "MB a token, at least");
     let y = Axis::logarithmic(slow, fast, "decode, tokens per second");
     svg(WIDTH, HEIGHT, name, |sheet| {
         let plane = plane(sheet, MARGIN, &x, Ok(&y))?;

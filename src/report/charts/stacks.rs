@@ -86,7 +86,7 @@ pub fn stacks(rows: &[Stack], ends: Ends, axis_title: &str, name: &str) -> Resul
                 let heading = short(heading, LABEL_CHARS * 3);
                 let below = top + HEADING.cast_signed();
                 // The axis and the grid stay behind it.
-                let ends = 8 + heading.chars().count() as i32 * LETTER * 13 / 12;
+                let ends = 8 + width(&heading) * 13 / 12;
                 drawn(sheet.draw(&Rectangle::new([(0, top + 4), (ends, below)], PAPER.filled())))?;
                 let style = text(11.5, INK, HPos::Left, VPos::Center);
                 drawn(sheet.draw(&Text::new(heading, (4, top + HEADING.cast_signed() / 2 + 2), style)))?;
@@ -101,7 +101,7 @@ pub fn stacks(rows: &[Stack], ends: Ends, axis_title: &str, name: &str) -> Resul
                 if to - from > 3 {
                     drawn(sheet.draw(&PathElement::new(vec![(to, upper), (to, lower)], PAPER.stroke_width(1))))?;
                 }
-                if to - from > LETTER * piece.label.chars().count() as i32 + 6 {
+                if to - from > width(&piece.label) + 6 {
                     let ink = if piece.pale { INK } else { PAPER };
                     let style = text(10.5, ink, HPos::Center, VPos::Center);
                     drawn(sheet.draw(&Text::new(piece.label.clone(), (i32::midpoint(from, to), middle), style)))?;
@@ -119,6 +119,11 @@ pub fn stacks(rows: &[Stack], ends: Ends, axis_title: &str, name: &str) -> Resul
         }
         Ok(())
     })
+}
+
+/// About, in small letters.
+fn width(words: &str) -> i32 {
+    i32::try_from(words.chars().count()).map_or(i32::MAX, |letters| letters.saturating_mul(LETTER)).min(10_000)
 }
 
 #[cfg(test)]

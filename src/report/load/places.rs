@@ -65,7 +65,7 @@ pub struct Support {
     /// Asked for.
     pub unit: String,
     /// runs, runs-with-fallback, fails-at-op, fails or not-tried.
-    pub support: String,
+    pub verdict: String,
     /// The operation that it is about, name or else type.
     pub op: String,
     /// In words.
@@ -94,10 +94,10 @@ pub fn places(dir: &Path, run: &mut Run) -> Result<(), ReportError> {
     if let Some(table) = read(dir, &SUPPORT, &wanted, None)? {
         let columns = wanted.map(|name| words(&table, name));
         for row in 0..table.rows() {
-            let [device, class, model, quant, backend, unit, support, op, op_type, reason] =
+            let [device, class, model, quant, backend, unit, verdict, op, op_type, reason] =
                 columns.each_ref().map(|column| column[row].clone());
             let op = if op.is_empty() { op_type } else { op };
-            run.support.push(Support { device, class, model, quant, backend, unit, support, op, reason });
+            run.support.push(Support { device, class, model, quant, backend, unit, verdict, op, reason });
         }
         run.problems.extend(table.complaint());
     }

@@ -59,7 +59,7 @@ fn chart(cell: &Cell, graph: &str, unit: &str, layers: &[&Layer], colours: &Colo
     let mut order: Vec<(&str, f64, &Layer)> = sums.into_iter().map(|(name, (value, layer))| (name, value, layer)).collect();
     order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
     let share = |value: f64| value / total * 100.0;
-    let told: [(&str, fn(&Layer) -> &str); 4] = [
+    let told: [(&str, Told); 4] = [
         ("type", |layer| layer.op_type.as_deref().unwrap_or_default()),
         ("part", |layer| &layer.part),
         ("kind", |layer| &layer.kind),
@@ -101,6 +101,9 @@ fn chart(cell: &Cell, graph: &str, unit: &str, layers: &[&Layer], colours: &Colo
     let svg = bars(&rows, &format!("% of the {unit}"), &format!("{title}: most expensive operations, values in the table below"))?;
     Ok(Some(Chart { title, caption, wide: true, svg, legend: Vec::new(), table }))
 }
+
+/// What a table tells of an operation.
+type Told = fn(&Layer) -> &str;
 
 /// A number that may have many digits.
 fn large(value: f64) -> String {

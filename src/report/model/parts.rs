@@ -78,7 +78,7 @@ fn chart(measure: Measure, mut bars: Vec<Bar>) -> Result<Chart, ReportError> {
             let label = format!("{}{method}", bar.label);
             rows.push(Stack { heading: (at == 0).then(|| phase_words(bar.phase).to_owned()), label, ..stack });
         }
-        of_phase.iter().for_each(|bar| table.rows.extend(table_rows(bar)));
+        table.rows.extend(of_phase.iter().flat_map(table_rows));
     }
     let mut legend: Vec<LegendKey> =
         used.into_iter().map(|at: usize| LegendKey { key: key_svg(MODEL[at].1), text: MODEL[at].0.to_owned() }).collect();
@@ -92,6 +92,11 @@ fn chart(measure: Measure, mut bars: Vec<Bar>) -> Result<Chart, ReportError> {
     let methods: Vec<&str> = bars.iter().map(|bar| bar.method).collect::<BTreeSet<_>>().into_iter().collect();
     let work =
         if measure.1 == "thread-cycles" { " Cycles of all threads together: shares of the work, not of a length of time." } else { "" };
+    let work = if broken && measure.0 == "cycles" {
+        format!("{work} Cycles of different processors are no parts of one time: read shares within one processor.")
+    } else {
+        work.to_owned()
+    };
     let caption = format!(
         "Each bar is 100 % of the {words} that the profile gives the operations of one phase. At the right: the processor, and data movement's share in all.{work} Of the largest workload; method {}.{}",
         methods.join("; "),

@@ -131,7 +131,7 @@ pub fn support(run: &Run, cells: &[&Cell]) -> Option<Grid> {
 fn verdict(row: &Support) -> String {
     let because = |words: &str| if row.reason.is_empty() { words.to_owned() } else { format!("{words}: {}", short(&row.reason, REASON)) };
     let at = |words: &str| if row.op.is_empty() { because(words) } else { format!("{words}: {}", row.op) };
-    match row.support.as_str() {
+    match row.verdict.as_str() {
         "runs" => "✓ runs".into(),
         "runs-with-fallback" => at("◐ runs, with fallback"),
         "fails-at-op" => at("✗ fails at an operation"),

@@ -22,7 +22,7 @@ pub fn roof(groups: &[Group], colours: &Colours) -> Result<(Option<Chart>, Optio
         columns: [
             "Cell",
             "tokens",
-            "10^6 bytes a token",
+            "MB a token",
             "decode, tok/s",
             "roof, tok/s",
             "of the roof, %",
@@ -84,7 +84,7 @@ pub fn roof(groups: &[Group], colours: &Colours) -> Result<(Option<Chart>, Optio
     let svg = roofline(&dots, &peaks, &format!("{title}: {} cells, values in the table below", dots.len()))?;
     let ring = if ringed { " A ring: a trace counted the cell's DRAM traffic; that figure is measured, and in the table." } else { "" };
     let caption = format!(
-        "Line: peak bandwidth over the bytes that a step moves at least, which no engine can exceed. Points: medians of the launches; their bytes are derived from geometry and quantisation.{ring}"
+        "Line: peak bandwidth over the bytes that a token moves at least (MB: 10^6), which no engine can exceed. Points: medians of the launches; their bytes are derived from geometry and quantisation.{ring}"
     );
     Ok((Some(Chart { title, caption, wide: true, svg, legend, table }), None))
 }

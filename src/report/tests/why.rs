@@ -45,7 +45,7 @@ fn parts_of_the_model_are_shares_of_their_phase() {
     let page = page_of(&dir);
     let why = part(&page, "By part of the model, in thread cycles of the emulator</h4>", "</figure>");
     // By hand: the sum of 1 / (i + 1) for i = 0..=10 is 3.01988; ffn are i = 1..=4, softmax 7 and 8, rope 10.
-    let row = |cells: &[&str]| cells.iter().map(|cell| format!("<td>{cell}</td>")).collect::<String>();
+    let row = |cells: &[&str]| cells.iter().map(|cell| format!("<td>{cell}</td>")).collect::<Vec<_>>().concat();
     for shares in [
         ["decode", "mlp", "npu", "4", "0", "115500", "42.5", "0.0"],
         ["decode", "lm_head", "npu", "1", "0", "90000", "33.1", "0.0"],
@@ -59,6 +59,7 @@ fn parts_of_the_model_are_shares_of_their_phase() {
     assert_eq!(drawing.matches("NPU 92.2 %, CPU 7.8").count(), 8, "two frameworks, two quantisations, two phases");
     assert!(drawing.contains("% of the thread cycles of the emulator of the phase"));
     assert!(why.contains("pale: data movement") && why.contains("line across") && why.contains("shares of the work"));
+    assert!(why.contains("read shares within one processor"));
     let pc = part(&page, NATIVE, "id=\"r0-out\"");
     assert!(!pc.contains("Where the time goes"), "the PC's engines have no profile here");
     let top = part(&page, "Most expensive operations", "</section>");
@@ -130,17 +131,17 @@ fn a_processor_that_was_not_asked_for_raises_an_alarm() {
         vec![fields]
     });
     let head = "format_version,run,device,device_class,cell,backend,unit_requested,op,op_type,unit,reason,source\n";
-    let told: String =
+    let told: Vec<String> =
         (0..45).map(|i| format!("1,r,this-machine,emulator,{ort},ort-qnn,npu,{MARKUP}{i},Hardmax,cpu,no kernel,ort-log\n")).collect();
     let whole = format!("1,r,this-machine,emulator,{},genie,npu,,,,,{MARKUP}\n", id(&dir, "genie"));
-    fs::write(dir.join("fallbacks.csv"), format!("{head}{whole}{told}")).expect("a table");
+    fs::write(dir.join("fallbacks.csv"), format!("{head}{whole}{}", told.concat())).expect("a table");
     let head = "format_version,run,device,device_class,model,quant,backend,unit,support,op,op_type,cells,cells_ok,reason\n";
     let rows = [
         "genie,npu,runs,,,3,3,".to_owned(),
         format!("ort-qnn,npu,fails-at-op,{MARKUP},Hardmax,3,0,no"),
         "mnn,gpu,fails,,,1,0,no OpenCL".to_owned(),
     ];
-    let rows: String = rows.iter().map(|row| format!("1,r,this-machine,emulator,tiny,w8a16,{row}\n")).collect();
+    let rows = rows.map(|row| format!("1,r,this-machine,emulator,tiny,w8a16,{row}\n")).concat();
     fs::write(dir.join("support.csv"), format!("{head}{rows}")).expect("a table");
     let placement = "format_version,run,device,device_class,cell,backend,phase,unit_requested,unit,ops,ops_folded,value,value_unit,share,accounted,method\n";
     let placement =
