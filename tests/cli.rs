@@ -281,6 +281,8 @@ fn parse_tells_good_output_from_a_failed_run_and_from_something_else() {
         ("ort-genai", "ort-genai/fixtures/averages.txt", None),
         ("mnn", "mnn/fixtures/bench.json", Some("mnn/fixtures/fail_missing_weight.stdout")),
         ("llama-cpp", "llama-cpp/fixtures/bench.json", Some("llama-cpp/fixtures/fail_oom.stderr")),
+        ("snpe", "snpe/fixtures/diagview-dsp-int8-2.37.txt", Some("snpe/fixtures/fail-dlc.txt")),
+        ("executorch", "executorch/fixtures/made.etdp", Some("executorch/fixtures/fail-no-snapdragon.txt")),
     ] {
         let file = |name: &str| root().join("backends").join(name);
         let object = json(&run(bench(dir.path()).arg("parse").arg(backend).arg(file(good))).expect(0));
@@ -320,7 +322,9 @@ fn parse_tells_good_output_from_a_failed_run_and_from_something_else() {
         "{object}"
     );
     // Endless input is refused, not read until the memory is full.
-    run(bench(dir.path()).args(["parse", "mnn", "/dev/zero"])).expect(2).says(&["/dev/zero", "no tool prints that much"]);
+    run(bench(dir.path()).args(["parse", "mnn", "/dev/zero"]))
+        .expect(2)
+        .says(&["/dev/zero", "more than 256 MB, and no profile that is read in pieces"]);
     // Several files are the outputs of one run.
     let pair = ["bench.md", "bench.stderr"].map(|f| root().join("backends/llama-cpp/fixtures").join(f));
     let object = json(&run(bench(dir.path()).args(["parse", "llama-cpp"]).args(pair)).expect(0));

@@ -193,8 +193,8 @@ fn operations_have_their_places(run_dir: &Path, layers: &[Row]) {
                 of.iter().filter(|l| l["part"] == "other").collect::<Vec<_>>()
             );
             assert!(share("op_class", "") < 0.01, "{backend} {phase}");
-            // Both blocks have the same operations, and every one of these parts.
-            let block = |number: &str| of.iter().filter(|l| l["block"] == number && l["part_by"] != "neighbour").count();
+            // Both blocks compute the same; what engines move at a graph's ends belongs to one of them.
+            let block = |number: &str| of.iter().filter(|l| l["block"] == number && l["op_class"] == "compute").count();
             assert_eq!((block("0"), block("2")), (block("1"), 0), "{backend} {phase}");
             for part in ["norm", "q_proj", "k_proj", "v_proj", "o_proj", "rope", "attention", "mlp", "lm_head"] {
                 assert!(of.iter().any(|l| l["part"] == part), "{backend} {phase}: no {part}");
@@ -227,43 +227,6 @@ fn operations_have_their_places(run_dir: &Path, layers: &[Row]) {
         support.len() == 3 && support.iter().all(|s| s["support"] == "runs" && s["cells"] == "2" && s["cells_ok"] == "1"),
         "{support:?}"
     );
-}
-
-/// Rule R2 with the real runners: one process answers prompts and answers of several lengths, and every token is the reference's.
-#[test]
-fn lengths_share_a_process_on_every_engine() {
-    let dir = tempfile::tempdir().unwrap();
-    let matrix = format!(
-        "backend = [\"genie\", \"ort-qnn\", \"mnn\"]\nquant = [\"fp32\", \"fp16\"]\nprompt-tokens = [20, 40]\ngen-tokens = [4, 8]\n{EXCLUDE}"
-    );
-    let path = scenario(dir.path(), "lengths", MODEL, &matrix, "queries = 2", "");
-    run(real(dir.path()).arg("run").arg(&path).args(["--yes", "--no-report"])).expect(0);
-    let run_dir = only_run(&dir.path().join("results"));
-    let cells = table(&run_dir, "cells.csv");
-    assert_eq!(cells.len(), 12);
-    for cell in &cells {
-        let of = |column: &str| cell[column].as_str();
-        assert_eq!(
-            [of("status"), of("cells_a_launch"), of("check_count"), of("check_tokens"), of("check_unit")],
-            ["ok", "4", "confirmed", "confirmed", "confirmed"],
-            "{cell:?}"
-        );
-    }
-    let launches = table(&run_dir, "launches.csv");
-    for engine in ["genie", "ort-qnn", "mnn"] {
-        let of: Vec<&Row> = launches.iter().filter(|l| l["cell"].starts_with(&format!("{engine}."))).collect();
-        assert!(of.len() == 4 && of.iter().all(|l| l["process"] == of[0]["process"]), "{engine}: {of:?}");
-        let loads: Vec<f64> = of.iter().filter_map(|l| number(l, "load_ms")).collect();
-        assert!(loads.len() == 1 && loads[0] > 0.0, "{engine}: {loads:?}");
-        let lead = of.iter().find(|l| l["process_place"] == "0").unwrap();
-        assert!(number(lead, "peak_mem_mb").unwrap() > 10.0 && of.iter().all(|l| l["cpu_s"].is_empty()), "{engine}");
-        // Three queries a cell, each with a prompt of its own.
-        let job = run_dir.join(format!("logs/local/{}/measure-000/job.json", lead["cell"]));
-        let job: Value = serde_json::from_slice(&fs::read(job).unwrap()).unwrap();
-        let queries = job["queries"].as_array().unwrap();
-        let prompts: std::collections::BTreeSet<String> = queries.iter().map(|q| q["ids"].to_string()).collect();
-        assert_eq!((queries.len(), prompts.len()), (12, 12), "{engine}");
-    }
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -11,7 +11,7 @@ use std::{
 };
 
 use serde_json::Value;
-use support::{Row, Scenario, bench, events, journal, number, only_run, run, runner, table, wait_until};
+use support::{Row, Scenario, bench, events, journal, number, only_run, python::real, root, run, runner, table, wait_until};
 
 /// A scenario of one stand-in with prompts of 8 and 16 tokens.
 fn scenario(dir: &Path, name: &'static str, variant: &'static str, launches: u32, options: &[&str], gen_tokens: &str) -> PathBuf {
@@ -234,4 +234,47 @@ fn the_sides_of_an_ab_run_share_theirs() {
     let rows: Vec<&Value> = ab["rows"].as_array().unwrap().iter().filter(|row| row["metric"] == "ttft_ms").collect();
     assert_eq!(rows.len(), 2);
     assert!(rows.iter().all(|row| row["verdict"] == "regressed" && row["pairs"] == 10), "{rows:?}");
+}
+
+/// Rule R2 with the real runners: one process answers prompts and answers of several lengths, and every token is the reference's.
+#[test]
+fn lengths_share_a_process_on_every_engine() {
+    let dir = tempfile::tempdir().unwrap();
+    let matrix = "backend = [\"genie\", \"ort-qnn\", \"mnn\"]\nquant = [\"fp32\", \"fp16\"]\nprompt-tokens = [20, 40]\ngen-tokens = [4, 8]\n\
+                  exclude = [{ backend = \"mnn\", quant = \"fp16\" }, { backend = [\"genie\", \"ort-qnn\"], quant = \"fp32\" }]";
+    let geometry = root().join("scenarios/models/tiny-llama.toml");
+    let text = format!(
+        "name = \"lengths\"\n[device]\nlocal = true\nsoc = \"SM8650\"\n[models.tiny-llama]\ncontext = 128\nchunk = 32\ngeometry = \"{}\"\n\
+         [matrix]\nmodel = \"tiny-llama\"\n{matrix}\n[measure]\nqueries = 2\nrepetitions = {{ min = 1, max = 1 }}\ntimeout = \"1m\"\n[verify]\nreference = \"fp32\"\n",
+        geometry.display()
+    );
+    let path = dir.path().join("lengths.toml");
+    fs::write(&path, text).unwrap();
+    run(real(dir.path()).arg("run").arg(&path).args(["--yes", "--no-report"])).expect(0);
+    let run_dir = only_run(&dir.path().join("results"));
+    let cells = table(&run_dir, "cells.csv");
+    assert_eq!(cells.len(), 12);
+    for cell in &cells {
+        let of = |column: &str| cell[column].as_str();
+        assert_eq!(
+            [of("status"), of("cells_a_launch"), of("check_count"), of("check_tokens"), of("check_unit")],
+            ["ok", "4", "confirmed", "confirmed", "confirmed"],
+            "{cell:?}"
+        );
+    }
+    let launches = table(&run_dir, "launches.csv");
+    for engine in ["genie", "ort-qnn", "mnn"] {
+        let of: Vec<&Row> = launches.iter().filter(|l| l["cell"].starts_with(&format!("{engine}."))).collect();
+        assert!(of.len() == 4 && of.iter().all(|l| l["process"] == of[0]["process"]), "{engine}: {of:?}");
+        let loads: Vec<f64> = of.iter().filter_map(|l| number(l, "load_ms")).collect();
+        assert!(loads.len() == 1 && loads[0] > 0.0, "{engine}: {loads:?}");
+        let lead = of.iter().find(|l| l["process_place"] == "0").unwrap();
+        assert!(number(lead, "peak_mem_mb").unwrap() > 10.0 && of.iter().all(|l| l["cpu_s"].is_empty()), "{engine}");
+        // Three queries a cell, each with a prompt of its own.
+        let job = run_dir.join(format!("logs/local/{}/measure-000/job.json", lead["cell"]));
+        let job: Value = serde_json::from_slice(&fs::read(job).unwrap()).unwrap();
+        let queries = job["queries"].as_array().unwrap();
+        let prompts: BTreeSet<String> = queries.iter().map(|q| q["ids"].to_string()).collect();
+        assert_eq!((queries.len(), prompts.len()), (12, 12), "{engine}");
+    }
 }

@@ -184,10 +184,10 @@ fn hostile_names_and_numbers_are_only_drawn() {
     )
     .unwrap();
     let tokens = [("0", "5"), ("0", "1e300"), ("0", "nan"), ("1", "3"), ("1", "-4"), ("-1", "2")];
-    let rows: String = tokens.iter().map(|(query, t)| format!("\"{name}\",measure,0,{query},0,{t}\n")).collect();
+    let rows = tokens.iter().map(|(query, t)| format!("\"{name}\",measure,0,{query},0,{t}\n")).collect::<Vec<_>>().concat();
     fs::write(folder.join("tokens.csv"), format!("cell,pass,launch,query,i,t_ms\n{rows}")).unwrap();
     let values = ["1", "inf", "nan", "-1e308", "x", ""];
-    let rows: String = values.iter().map(|v| format!("{v},\"{name}\",measure,0,cooling,\"a\"\"b\n\",{v},\"u\tu\"\n")).collect();
+    let rows = values.iter().map(|v| format!("{v},\"{name}\",measure,0,cooling,\"a\"\"b\n\",{v},\"u\tu\"\n")).collect::<Vec<_>>().concat();
     let bad = "\u{0},\u{0}\n1\n\"";
     fs::write(folder.join("telemetry.csv"), format!("t_ms,cell,pass,launch,source,name,value,unit\n{rows}{bad}")).unwrap();
     trace(dir.path(), &folder, &["--out", "t.json"]).expect(0);

@@ -34,7 +34,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
                 let bad = if let [a, b] = &mut plans[..] { pair(a, b).err() } else { None };
                 if let Some(bad) = bad {
                     code = Code::Scenario;
-                    problems.problems.push(Problem::of_file(&problems.file, bad.to_string(), None));
+                    problems.problems.push(Problem::of_file(&problems.file, &bad.to_string(), None));
                     (problems, None)
                 } else {
                     (problems, Some(plans.iter().map(|plan| plan.cells.len()).sum()))

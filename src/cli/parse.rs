@@ -46,14 +46,13 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         [one] => stream(*reader, one)?.transpose().map_err(unread)?,
         _ => None,
     };
-    let mut reading = match streamed {
-        Some(reading) => reading,
-        None => {
-            let files = args.files.iter().map(|path| read(path)).collect::<anyhow::Result<Vec<_>>>()?;
-            let mut reading = reader.read(&files).map_err(unread)?;
-            cut(&files, &mut reading);
-            reading
-        }
+    let mut reading = if let Some(reading) = streamed {
+        reading
+    } else {
+        let files = args.files.iter().map(|path| read(path)).collect::<anyhow::Result<Vec<_>>>()?;
+        let mut reading = reader.read(&files).map_err(unread)?;
+        cut(&files, &mut reading);
+        reading
     };
     doubts(&mut reading);
     let name = |path: &PathBuf| Value::String(path.display().to_string());

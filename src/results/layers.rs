@@ -6,7 +6,7 @@ use bench_backend_api::{Layer, Workload};
 
 use super::tables::Row;
 use crate::analysis::{
-    layers::{Mapped, map},
+    layers::{By, Mapped, map},
     placement::is_folded,
 };
 
@@ -21,7 +21,7 @@ pub fn rows(layers: &[Layer], workload: Workload, base: &Row) -> Vec<Row> {
         let mut row = base.clone();
         row.set("graph", &layer.graph).set("phase", &layer.phase).set("index", layer.index).set("name", &layer.name);
         row.maybe("op_type", layer.op_type.as_ref()).maybe("block", mapped.block).maybe("part", mapped.part);
-        row.maybe("part_by", mapped.part_by.map(|by| by.as_str())).maybe("op_kind", mapped.kind.map(|kind| &kind.name));
+        row.maybe("part_by", mapped.part_by.map(By::as_str)).maybe("op_kind", mapped.kind.map(|kind| &kind.name));
         row.maybe("op_class", mapped.kind.map(|kind| kind.class.as_str())).maybe("unit", layer.unit.as_ref()).number("value", layer.value);
         row.set("value_unit", &layer.value_unit).maybe("value_means", layer.value_means).maybe("folded", is_folded(layer).then_some(1));
         let sum = sums.get(&sum_key(layer)).copied().unwrap_or(0.0);

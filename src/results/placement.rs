@@ -30,7 +30,7 @@ pub struct CellPlaced {
 
 impl CellPlaced {
     /// Operations on another unit than asked.
-    pub fn elsewhere(&self) -> impl Iterator<Item = &Fallback> {
+    fn elsewhere(&self) -> impl Iterator<Item = &Fallback> {
         self.fallbacks.iter().filter(|op| op.unit.is_some())
     }
 
@@ -45,17 +45,15 @@ impl CellPlaced {
         Some(format!("{asked} asked, {} ran on the {unit}{others}{share}", name(first)))
     }
 
-    /// Share of the time or cycles that is on the unit asked for, the lowest of its phases.
+    /// Share of the time or cycles that is on the unit asked for, the lowest of its phases; nothing where several were asked for.
     fn asked_share(&self) -> Option<f64> {
-        let phases: BTreeMap<(&str, &str), f64> = self.placed.iter().fold(BTreeMap::new(), |mut phases, row| {
+        let mut phases: BTreeMap<(&str, &str), f64> = BTreeMap::new();
+        // What nobody says of a unit is on none.
+        for (row, share) in self.placed.iter().filter(|row| row.unit.is_some()).filter_map(|row| Some((row, row.share?))) {
             let here = row.unit.as_deref() == Some(self.asked.as_str());
-            // What nobody says of a unit is on none.
-            if row.unit.is_some() && row.share.is_some() {
-                *phases.entry((row.phase.as_str(), row.method.as_str())).or_default() += row.share.filter(|_| here).unwrap_or(0.0);
-            }
-            phases
-        });
-        phases.into_values().reduce(f64::min)
+            *phases.entry((&row.phase, &row.method)).or_default() += if here { share } else { 0.0 };
+        }
+        phases.into_values().reduce(f64::min).filter(|_| self.asked != Unit::Hybrid)
     }
 }
 
@@ -76,7 +74,9 @@ pub fn check(recorded: &mut Recorded, plan: &Plan) -> BTreeMap<String, CellPlace
         let launches = || recorded.launches.iter().map(|(_, r)| r).filter(|r| r.cell == planned.id);
         let placed = launches().find(|r| is_profile(r)).map(|r| placement::placement(&r.parsed.layers)).unwrap_or_default();
         let mut known = BTreeSet::new();
-        let told = launches().flat_map(|r| placement::fallbacks(asked, &r.parsed));
+        // Where all went well, something ran every operation.
+        let happened = |op: &Fallback, r: &Record| op.unit.is_some() || r.status != Status::Ok;
+        let told = launches().flat_map(|r| placement::fallbacks(asked, &r.parsed).into_iter().filter(move |op| happened(op, r)));
         let fallbacks: Vec<Fallback> = told.filter(|op| known.insert((op.op.clone(), op.unit.clone()))).collect();
         if placed.is_empty() && fallbacks.is_empty() {
             continue;
@@ -225,7 +225,9 @@ pub(super) mod tests {
         // An operation that nobody ran is no alarm: the launch has failed already.
         let nobody = json!([{"op": "x", "op_type": "Mod", "unit": null, "reason": null, "source": "log"}]);
         let mut recorded = Recorded { launches: vec![launch(id, "measure", &json!([]), &nobody)], ..Recorded::default() };
+        assert_eq!(check(&mut recorded, &plan).get(id), None, "all went well, so that something ran it");
+        recorded.launches[0].1.status = Status::Failed;
         let found = check(&mut recorded, &plan);
-        assert_eq!((found[id].alarm(), recorded.launches[0].1.status), (None, Status::Ok));
+        assert_eq!((found[id].alarm(), found[id].fallbacks.len()), (None, 1));
     }
 }

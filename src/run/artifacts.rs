@@ -41,6 +41,9 @@ pub struct ReadyCell {
     pub prompts: Prompts,
 }
 
+/// Hash of a model's own tokenizer, and prompts made with it.
+type OwnPrompts = Result<(String, Prompts), Failure>;
+
 /// Makes what cells need; equal recipes are made once.
 pub struct Workshop<'a> {
     cache: &'a Cache,
@@ -50,7 +53,7 @@ pub struct Workshop<'a> {
     say: &'a dyn Fn(Event),
     made: BTreeMap<String, Result<Made, Failure>>,
     own: BTreeMap<(String, Vec<String>), Result<OwnFiles, Failure>>,
-    exact: BTreeMap<(String, u32, u32), Result<(String, Prompts), Failure>>,
+    exact: BTreeMap<(String, u32, u32), OwnPrompts>,
 }
 
 impl<'a> Workshop<'a> {
@@ -119,7 +122,7 @@ impl<'a> Workshop<'a> {
     }
 
     /// Prompts made with a model's own tokenizer, and the tokenizer's hash; made once for all cells that share them.
-    fn exact(&mut self, planned: &PlannedCell, tokenizer: &str, queries: u32) -> Result<(String, Prompts), Failure> {
+    fn exact(&mut self, planned: &PlannedCell, tokenizer: &str, queries: u32) -> OwnPrompts {
         let model = &planned.cell.model;
         let tokens = planned.cell.workload.prompt_tokens();
         let seed = self.plan.seed;

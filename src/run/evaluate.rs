@@ -221,7 +221,7 @@ pub fn launch_metrics<'a>(
         ..LaunchMetrics::default()
     };
     if let Some(shared) = shared {
-        m.memory.of_part(shared, steps, trace);
+        m.memory.of_part(shared, &steps, trace);
         return m;
     }
     for done in steps {

@@ -74,7 +74,7 @@ const OF_NOBODY: [&str; 2] = ["vm_hwm_mb", "cpu_s"];
 impl Memory {
     /// What of these figures is one cell's in a process that answered the queries of several: for the first cell everything is until its queries were done
     /// as if it had been alone; what comes after finds the memory of those before it.
-    pub fn of_part<'a>(&mut self, shared: &Shared, steps: impl Iterator<Item = &'a Done> + Clone, trace: &Trace) {
+    pub fn of_part<'a>(&mut self, shared: &Shared, steps: &(impl Iterator<Item = &'a Done> + Clone), trace: &Trace) {
         let first = shared.place == 0;
         let lacking: Vec<&'static str> = if first {
             OF_THE_WHOLE.to_vec()

@@ -199,7 +199,7 @@ impl Context<'_> {
                     || word.value.starts_with("../")
                     || (place == 0 && word.value.contains('/') && (local || !word.value.starts_with('/')));
                 if word.value.contains('\0') || (place == 0 && word.value.is_empty()) {
-                    self.out.error(word.span(), "not a word of a command line".to_owned(), None);
+                    self.out.error(word.span(), "not a word of a command line", None);
                 } else if is_path {
                     files.push(place);
                     command.extend(self.existing(&word).map(|p| p.display().to_string()));

@@ -86,17 +86,17 @@ const AB: &str = "ab";
 /// Reads a file that should be text.
 pub(super) fn read_text(path: &Path) -> Result<String, Box<Problem>> {
     let name = path.display().to_string();
-    let fail = |message: String, help: &str| Box::new(Problem::of_file(&name, message, Some(help.to_owned())));
-    let unreadable = |e: std::io::Error| fail(format!("can't be read: {e}"), "check the path; it is relative to where you are");
+    let fail = |message: &str, help: &str| Box::new(Problem::of_file(&name, message, Some(help.to_owned())));
+    let unreadable = |e: std::io::Error| fail(&format!("can't be read: {e}"), "check the path; it is relative to where you are");
     let mut bytes = Vec::new();
     File::open(path).map_err(unreadable)?.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(fail("is over 8 MB long".to_owned(), "is it the right file?"));
+        return Err(fail("is over 8 MB long", "is it the right file?"));
     }
     String::from_utf8(bytes).map_err(|e| {
         let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
         let (line, column) = SourceText::new(&name, &String::from_utf8_lossy(good)).position(good.len());
-        let problem = fail("not UTF-8 text".to_owned(), "save the file as UTF-8");
+        let problem = fail("not UTF-8 text", "save the file as UTF-8");
         Box::new(Problem { line: Some(line), column: Some(column), ..*problem })
     })
 }
@@ -124,7 +124,7 @@ fn read<T: DeserializeOwned>(table: Document<'_>, schema: &Value, out: &mut Coll
         Ok(file) => Some((file, damaged)),
         Err(e) => {
             // The walk should have seen it; if it did not, serde's own words are better than none.
-            out.error(e.span().unwrap_or_default(), e.message().to_owned(), None);
+            out.error(e.span().unwrap_or_default(), e.message(), None);
             None
         }
     }

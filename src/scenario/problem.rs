@@ -42,8 +42,8 @@ pub struct Problem {
 }
 impl Problem {
     /// A problem with a file as a whole.
-    pub fn of_file(file: &str, message: String, help: Option<String>) -> Self {
-        let (file, message, help) = (printable(file), visible(&message), help.map(|help| visible(&help)));
+    pub fn of_file(file: &str, message: &str, help: Option<String>) -> Self {
+        let (file, message, help) = (printable(file), visible(message), help.map(|help| visible(&help)));
         Self { severity: Severity::Error, file, line: None, column: None, message, help, span: 0..0, source: None }
     }
 
@@ -107,14 +107,14 @@ impl Collector {
     }
 
     /// Adds an error.
-    pub fn error(&mut self, span: Range<usize>, message: impl Into<String>, help: impl Into<Option<String>>) {
-        let problem = self.problem(Severity::Error, span, message.into(), help.into());
+    pub fn error(&mut self, span: Range<usize>, message: impl AsRef<str>, help: impl Into<Option<String>>) {
+        let problem = self.problem(Severity::Error, span, message.as_ref(), help.into());
         self.errors.push(problem);
     }
 
     /// Adds a warning.
-    pub fn warning(&mut self, span: Range<usize>, message: impl Into<String>, help: impl Into<Option<String>>) {
-        let problem = self.problem(Severity::Warning, span, message.into(), help.into());
+    pub fn warning(&mut self, span: Range<usize>, message: impl AsRef<str>, help: impl Into<Option<String>>) {
+        let problem = self.problem(Severity::Warning, span, message.as_ref(), help.into());
         self.warnings.push(problem);
     }
 
@@ -142,12 +142,12 @@ impl Collector {
         (Problems { file: source.name().to_owned(), problems: errors, omitted }, failed)
     }
 
-    fn problem(&self, severity: Severity, span: Range<usize>, message: String, help: Option<String>) -> Problem {
+    fn problem(&self, severity: Severity, span: Range<usize>, message: &str, help: Option<String>) -> Problem {
         let span = self.source.clamp(&span);
         let (line, column) = self.source.position(span.start);
         let source = Some(Arc::clone(&self.source));
         // They quote the file, and names of others.
-        let (message, help) = (visible(&message), help.map(|help| visible(&help)));
+        let (message, help) = (visible(message), help.map(|help| visible(&help)));
         Problem { severity, file: self.source.name().to_owned(), line: Some(line), column: Some(column), message, help, span, source }
     }
 }

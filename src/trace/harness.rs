@@ -202,15 +202,30 @@ mod tests {
         assert_eq!(all[1].bounds(&windows), Bounds::OPEN);
     }
 
+    fn line(t: u32, what: &str, cell: &str, n: u32) -> String {
+        let tail = r#","segment":0,"status":"ok","failure":null,"ttft_ms":null,"decode_tok_s":null"#;
+        let tail = if what == "launch_end" { tail } else { "" };
+        format!(
+            r#"{{"v":1,"utc":"2026-11-30T00:00:{t:02}Z","event":"{what}","cell":"{cell}","pass":"measure","launch":{n},"block":0{tail}}}"#
+        )
+    }
+
+    #[test]
+    fn cells_that_share_a_process_bound_it_together() {
+        let lines = [(1, "launch_begin", "a"), (1, "launch_begin", "b"), (9, "launch_end", "a"), (9, "launch_end", "b")];
+        let text = lines.map(|(t, what, cell)| line(t, what, cell, 0)).join("\n");
+        let all = parts(&entries(&text), &BTreeMap::new());
+        assert_eq!((all[0].launches.len(), all[0].moments.len()), (2, 0));
+        let key = |cell: &str| (0, (cell.to_owned(), "measure".to_owned(), 0));
+        // The first has the begin of the process, the last its end: 100 to 107 s of the device.
+        let windows = [(key("a"), (Some(100_000_000_000), None)), (key("b"), (None, Some(107_000_000_000)))].into_iter().collect();
+        let (zero, bounds) = (unix_ns("2026-11-30T00:00:00Z").unwrap(), all[0].bounds(&windows));
+        assert_eq!((bounds.low + zero, bounds.high + zero), (97_999_000_000, 99_000_000_000));
+    }
+
     #[test]
     fn a_reboot_within_a_segment_begins_a_part() {
-        let line = |t: u32, what: &str, n: u32| {
-            let tail =
-                if what == "launch_end" { r#","segment":0,"status":"ok","failure":null,"ttft_ms":null,"decode_tok_s":null"# } else { "" };
-            format!(
-                r#"{{"v":1,"utc":"2026-11-30T00:00:{t:02}Z","event":"{what}","cell":"a","pass":"measure","launch":{n},"block":0{tail}}}"#
-            )
-        };
+        let line = |t: u32, what: &str, n: u32| line(t, what, "a", n);
         let text = [line(1, "launch_begin", 0), line(2, "launch_end", 0), line(3, "launch_begin", 1), line(4, "launch_end", 1)].join("\n");
         let boot = |n: u32| ((0, ("a".to_owned(), "measure".to_owned(), n)), n.to_string());
         let all = parts(&entries(&text), &[boot(0), boot(1)].into_iter().collect());

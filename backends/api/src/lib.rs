@@ -36,6 +36,6 @@ pub use measurement::{
     note,
 };
 pub use npu::NpuProfile;
-pub use parts::PhasePart;
+pub use parts::{Nest, PhasePart};
 pub use phases::PhaseSpan;
 pub use reader::{ReadMeasurement, Reader, Reading, SourceFile, Unreadable};

@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::parts::Nest;
+
 /// A sum, and over how many executions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Total {
@@ -78,6 +80,9 @@ pub struct NpuProfile {
     /// `Number of HVX threads used`, the most of any execution.
     #[serde(default)]
     pub hvx_threads: Option<u32>,
+    /// Loading of its graphs; used for the parts of a load alone.
+    #[serde(skip)]
+    pub load: Nest,
 }
 
 fn add(into: &mut Option<Total>, value: Option<f64>, n: u32) {

@@ -45,7 +45,7 @@ mod tests {
         assert_eq!(functions.clock, Clock::Within(864_985_936.0, 866_328_979.0));
         // 1,341,568 us of functions in 1,343,043 us of calls: their place is known within 1.5 ms.
         assert_eq!(functions.extent(), Some((0.0, 1_341_568.0)));
-        assert!(functions.slices.iter().any(|s| s.name == "QnnLibraryLoader::loadBackend" && s.dur_us == 44_054.0));
+        assert!(functions.slices.iter().any(|s| s.name == "QnnLibraryLoader::loadBackend" && (s.dur_us - 44_054.0).abs() < 0.5));
     }
 
     #[test]

@@ -5,6 +5,7 @@ set_config. One forward() takes the prompt, one more each token; what is timed s
 
 Every result goes into the events file: MNN prints on stdout as it pleases."""
 
+import collections
 import contextlib
 import ctypes
 import gc
@@ -293,7 +294,7 @@ class Operators:
                 continue
             # Where MNN lays a graph out again, it has other operators: those of most forwards are told.
             names = [tuple(name for name, _, _ in forward) for forward in forwards]
-            usual = max(names, key=names.count)
+            [(usual, _)] = collections.Counter(names).most_common(1)
             same = [forward for forward, of in zip(forwards, names) if of == usual]
             events.now("note", key="operators", value=f"{phase}: {len(usual)}, mean of {len(same)} of {len(forwards)} forwards, the discarded query apart")
             for operator in zip(*same):

@@ -62,7 +62,8 @@ fn named(layer: &Layer, generates: bool) -> Mapped {
 /// Whether a profile lists operations as they run: a table sorted by name or by cost says nothing about neighbours.
 fn in_order(layers: &[Layer], graph: &[usize]) -> bool {
     let sorted = |by: &dyn Fn(&Layer, &Layer) -> bool| graph.windows(2).all(|pair| by(&layers[pair[0]], &layers[pair[1]]));
-    !(sorted(&|a, b| a.name <= b.name) || sorted(&|a, b| a.value <= b.value) || sorted(&|a, b| a.value >= b.value))
+    let by_cost = |fits: fn(f64, f64) -> bool| sorted(&|a, b| a.value.zip(b.value).is_some_and(|(a, b)| fits(a, b)));
+    !(sorted(&|a, b| a.name <= b.name) || by_cost(|a, b| a <= b) || by_cost(|a, b| a >= b))
 }
 
 /// Gives operations without a name the block and part of the one before them.

@@ -1,10 +1,10 @@
 //! `parts.toml` as rules.
 
-use std::sync::LazyLock;
+use std::{cmp::Reverse, collections::HashMap, sync::LazyLock};
 
 use serde::Deserialize;
 
-use super::words::{Pattern, words};
+use super::words::{Patterns, is_number, words};
 
 /// What a part or a kind was told by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,18 +85,15 @@ pub struct Kind {
     pub heavy: bool,
 }
 
-struct Part {
-    part: String,
-    types: Vec<String>,
-    names: Vec<Pattern>,
-}
-
-/// All rules.
+/// All rules. A part or a kind is named by its place in the file.
 pub struct Rules {
-    blocks: Vec<Pattern>,
-    anonymous: Vec<Pattern>,
-    parts: Vec<Part>,
-    kinds: Vec<(Pattern, Kind)>,
+    blocks: Patterns,
+    anonymous: Patterns,
+    parts: Vec<String>,
+    part_types: HashMap<String, usize>,
+    part_names: Patterns,
+    kinds: Vec<Kind>,
+    kind_names: Patterns,
 }
 
 /// The rules that come with this version.
@@ -110,60 +107,54 @@ pub const ENDING: (&str, &str) = ("norm", "lm_head");
 impl Rules {
     fn read(text: &str) -> Result<Self, toml::de::Error> {
         let file: File = toml::from_str(text)?;
-        let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::new(text)).collect::<Vec<_>>();
-        let part = |rule: PartRule| Part { part: rule.part, types: rule.types, names: patterns(&rule.names) };
-        let kind = |rule: KindRule| {
-            let kind = Kind { name: rule.kind, class: rule.class, heavy: rule.heavy };
-            rule.names.into_iter().map(move |name| (Pattern::new(&name), kind.clone()))
-        };
+        let part_names = file.part.iter().enumerate().flat_map(|(rule, part)| part.names.iter().map(move |name| (rule, name)));
+        let kind_names = file.kind.iter().enumerate().flat_map(|(rule, kind)| kind.names.iter().map(move |name| (rule, name)));
+        let mut part_types = HashMap::new();
+        for (rule, part) in file.part.iter().enumerate() {
+            for name in &part.types {
+                part_types.entry(name.clone()).or_insert(rule);
+            }
+        }
         Ok(Self {
-            blocks: patterns(&file.blocks),
-            anonymous: patterns(&file.anonymous),
-            parts: file.part.into_iter().map(part).collect(),
-            kinds: file.kind.into_iter().flat_map(kind).collect(),
+            blocks: Patterns::of(file.blocks.iter().enumerate()),
+            anonymous: Patterns::of(file.anonymous.iter().map(|name| (0, name))),
+            part_types,
+            part_names: Patterns::of(part_names),
+            kind_names: Patterns::of(kind_names),
+            parts: file.part.into_iter().map(|rule| rule.part).collect(),
+            kinds: file.kind.into_iter().map(|rule| Kind { name: rule.kind, class: rule.class, heavy: rule.heavy }).collect(),
         })
     }
 
-    /// The transformer block that a name tells.
+    /// The transformer block that a name tells: the number in the first of the patterns.
     pub fn block(&self, name: &[String]) -> Option<u32> {
-        self.blocks.iter().find_map(|pattern| pattern.number(name))
+        let place = self.blocks.all(name).min_by_key(|place| (place.rule, place.begin))?;
+        name[place.begin..place.end].iter().find(|word| is_number(word))?.parse().ok()
     }
 
-    /// The part that type or name tells, and which of the two.
+    /// The part that type or name tells, the earlier rule of the two, and which of them it was.
     pub fn part(&self, name: &[String], op_type: Option<&str>) -> Option<(&str, By)> {
-        self.parts.iter().find_map(|rule| {
-            let typed = op_type.is_some_and(|op_type| rule.types.iter().any(|known| known == op_type));
-            let by = if typed { By::Type } else { By::Name };
-            (typed || rule.names.iter().any(|pattern| pattern.places(name).next().is_some())).then_some((rule.part.as_str(), by))
-        })
+        let typed = op_type.and_then(|op_type| self.part_types.get(op_type)).map(|rule| (*rule, By::Type));
+        let named = self.part_names.all(name).map(|place| (place.rule, By::Name));
+        let (rule, by) = typed.into_iter().chain(named).min_by_key(|(rule, _)| *rule)?;
+        Some((&self.parts[rule], by))
     }
 
     /// The kind of an operation: by its type where that is known, else by its name.
     pub fn kind(&self, name: &[String], op_type: Option<&str>) -> Option<&Kind> {
-        op_type.and_then(|text| self.typed(&words(text))).or_else(|| self.named(name))
-    }
-
-    /// In a type the first word says the most: `ConvTranspose`, `MUL_MAT+ADD`.
-    fn typed(&self, text: &[String]) -> Option<&Kind> {
-        let found = self.kinds.iter().filter_map(|(pattern, kind)| Some((pattern.places(text).next()?, pattern.len(), kind)));
-        found.min_by_key(|(begin, length, _)| (*begin, std::cmp::Reverse(*length))).map(|(.., kind)| kind)
-    }
-
-    /// In a name the last one does: `q_proj/MatMul_output_0Reshape`.
-    fn named(&self, name: &[String]) -> Option<&Kind> {
-        let found =
-            self.kinds.iter().filter_map(|(pattern, kind)| Some((pattern.places(name).next_back()? + pattern.len(), pattern.len(), kind)));
-        found.max_by_key(|(end, length, _)| (*end, *length)).map(|(.., kind)| kind)
+        // In a type the first word says the most: `ConvTranspose`, `MUL_MAT+ADD`. In a name the last one does: `q_proj/MatMul_output_0Reshape`.
+        let typed = |text: &[String]| self.kind_names.all(text).min_by_key(|place| (place.begin, Reverse(place.end)));
+        let named = || self.kind_names.all(name).max_by_key(|place| (place.end, Reverse(place.begin)));
+        let place = op_type.and_then(|text| typed(&words(text))).or_else(named)?;
+        Some(&self.kinds[place.rule])
     }
 
     /// Whether a compiler made the name up: every word of it is a number, a kind or one that compilers use.
     pub fn is_anonymous(&self, name: &[String]) -> bool {
-        let patterns = || self.anonymous.iter().chain(self.kinds.iter().map(|(pattern, _)| pattern));
         let mut at = 1;
         while at + 1 < name.len() {
-            let longest = patterns().filter(|pattern| pattern.places(&name[at..]).next() == Some(0)).map(Pattern::len).max();
-            match longest {
-                Some(length) => at += length,
+            match self.anonymous.at(name, at).chain(self.kind_names.at(name, at)).map(|place| place.end).max() {
+                Some(end) => at = end,
                 None => return false,
             }
         }
@@ -179,11 +170,11 @@ mod tests {
     fn the_rules_can_be_read_and_name_no_part_that_the_spec_does_not_know() {
         let rules = Rules::read(include_str!("parts.toml")).unwrap();
         let spec = crate::results::schema::LAYERS.columns.iter().find(|column| column.name == "part").unwrap().meaning;
-        for part in rules.parts.iter().map(|rule| rule.part.as_str()).chain([OTHER]) {
+        for part in rules.parts.iter().map(String::as_str).chain([OTHER]) {
             assert!(spec.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).any(|word| word == part), "{part} is not in `{spec}`");
         }
         let spec = crate::results::schema::LAYERS.columns.iter().find(|column| column.name == "op_kind").unwrap().meaning;
-        for (_, kind) in &rules.kinds {
+        for kind in &rules.kinds {
             assert!(
                 spec.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).any(|word| word == kind.name),
                 "{} is not in `{spec}`",

@@ -1,5 +1,7 @@
 //! Names of operations as lists of words, so that one rule reads `q_proj`, `q/proj` and `QProj`.
 
+use std::collections::HashMap;
+
 /// The words of a name between `^` and `$`: cut at every sign, at a capital behind a small letter or a digit (and at the last capital of
 /// several, `RMSNorm`), and before the digits at a word's end. In small letters; a hyphen is a word, other signs are none.
 pub fn words(name: &str) -> Vec<String> {
@@ -37,35 +39,59 @@ fn push(found: &mut Vec<String>, word: &mut String) {
 
 /// A list of words to look for: `layers # q`. `#` is a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pattern(Vec<String>);
+struct Pattern {
+    words: Vec<String>,
+    /// Of the rule that it belongs to.
+    rule: usize,
+}
 
-impl Pattern {
-    /// Reads a pattern of the rules, cut like a name; `^` and `$` only where they are written.
-    pub fn new(text: &str) -> Self {
+/// A pattern found in a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Number of its first word.
+    pub begin: usize,
+    /// Number of the word behind its last.
+    pub end: usize,
+    /// The rule that it belongs to.
+    pub rule: usize,
+}
+
+/// Patterns by their first words: a model has tens of thousands of operations, and the rules have hundreds of patterns.
+#[derive(Debug, Default)]
+pub struct Patterns(HashMap<String, Vec<Pattern>>);
+
+impl Patterns {
+    /// Adds a pattern of a rule, cut like a name; `^` and `$` only where they are written.
+    pub fn add(&mut self, text: &str, rule: usize) {
         let mut all = words(text);
         all.pop();
-        Self(all.split_off(1))
+        let words = all.split_off(1);
+        if let Some(first) = words.first().cloned() {
+            self.0.entry(first).or_default().push(Pattern { words, rule });
+        }
     }
 
-    /// Number of words.
-    pub fn len(&self) -> usize {
-        self.0.len()
+    /// The patterns of these rules.
+    pub fn of<'a>(rules: impl IntoIterator<Item = (usize, &'a String)>) -> Self {
+        let mut patterns = Self::default();
+        rules.into_iter().for_each(|(rule, text)| patterns.add(text, rule));
+        patterns
     }
 
-    /// Where it stands in a name: begins of all places, in order.
-    pub fn places<'a>(&'a self, name: &'a [String]) -> impl DoubleEndedIterator<Item = usize> + 'a {
-        name.windows(self.0.len().max(1)).enumerate().filter(|(_, at)| self.fits(at)).map(|(begin, _)| begin)
+    /// Those that begin with a name's word of this number.
+    pub fn at<'a>(&'a self, name: &'a [String], begin: usize) -> impl Iterator<Item = Place> + 'a {
+        let first = name.get(begin).map_or("", |word| if is_number(word) { "#" } else { word });
+        let fits = move |pattern: &&Pattern| {
+            let there = name.get(begin..begin + pattern.words.len());
+            there.is_some_and(|there| pattern.words.iter().zip(there).all(|(want, word)| want == word || (want == "#" && is_number(word))))
+        };
+        let found = self.0.get(first).into_iter().flatten().filter(fits);
+        found.map(move |pattern| Place { begin, end: begin + pattern.words.len(), rule: pattern.rule })
     }
 
-    /// The number in its first place.
-    pub fn number(&self, name: &[String]) -> Option<u32> {
-        let begin = self.places(name).next()?;
-        let at = self.0.iter().position(|word| word == "#")?;
-        name.get(begin + at)?.parse().ok()
-    }
-
-    fn fits(&self, name: &[String]) -> bool {
-        !self.0.is_empty() && self.0.iter().zip(name).all(|(want, word)| if want == "#" { is_number(word) } else { want == word })
+    /// All that a name holds, from its begin on.
+    pub fn all<'a>(&'a self, name: &'a [String]) -> impl Iterator<Item = Place> + 'a {
+        (0..name.len()).flat_map(move |begin| self.at(name, begin))
     }
 }
 
@@ -76,7 +102,7 @@ pub fn is_number(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Pattern, words};
+    use super::{Patterns, words};
 
     #[test]
     fn names_are_cut() {
@@ -100,15 +126,20 @@ mod tests {
     #[test]
     fn patterns_match_whole_words() {
         let name = words("/model/layers.12/self_attn/q_proj/MatMul");
-        assert_eq!(Pattern::new("layers #").number(&name), Some(12));
-        assert_eq!(Pattern::new("q proj").places(&name).collect::<Vec<_>>(), [6]);
-        assert_eq!(Pattern::new("proj q").places(&name).count(), 0);
-        assert_eq!(Pattern::new("attn q").places(&name).count(), 1);
-        assert_eq!(Pattern::new("^ model").places(&name).count(), 1);
-        assert_eq!(Pattern::new("^ layers").places(&name).count(), 0);
-        assert_eq!(Pattern::new("- # $").number(&words("kq_soft_max-31")), Some(31));
-        // A number that is none of ours is no panic.
-        assert_eq!(Pattern::new("layers #").number(&words("layers.99999999999999999999")), None);
-        assert_eq!(Pattern::new("").places(&name).count(), 0);
+        let places = |pattern: &str, name: &[String]| -> Vec<(usize, usize)> {
+            let mut patterns = Patterns::default();
+            patterns.add(pattern, 7);
+            patterns.all(name).inspect(|place| assert_eq!(place.rule, 7)).map(|place| (place.begin, place.end)).collect()
+        };
+        assert_eq!(places("layers #", &name), [(2, 4)]);
+        assert_eq!(places("q proj", &name), [(6, 8)]);
+        assert_eq!(places("attn q", &name), [(5, 7)]);
+        assert_eq!(places("^ model", &name), [(0, 2)]);
+        assert_eq!(places("MatMul $", &name), [(8, 11)]);
+        for none in ["proj q", "^ layers", "layers proj", ""] {
+            assert_eq!(places(none, &name), [], "{none}");
+        }
+        assert_eq!(places("- # $", &words("kq_soft_max-31")), [(4, 7)]);
+        assert_eq!(places("#", &words("a 1 2")), [(2, 3), (3, 4)]);
     }
 }

@@ -89,7 +89,10 @@ fn load(parsed: &Parsed) -> Option<StageTimes> {
     for span in parsed.phases.iter().filter(|span| span.query.is_none()) {
         sums.add(&span.phase, within(span, (from, to)));
     }
-    Some(sums.stage(Stage::Load, (to - from) as f64 / 1e3, 1.0, "events", "load"))
+    let prepared: f64 = sums.0.iter().filter(|(phase, _)| phase == Phase::Prepare.as_str()).map(|(_, us)| us).sum();
+    let mut times = sums.stage(Stage::Load, (to - from) as f64 / 1e3, 1.0, "events", "load");
+    parts::split(&mut times.pieces, &parsed.parts, Stage::Load, parts::Executed::of_means(&[prepared]));
+    Some(times)
 }
 
 /// The stretch of a query that a stage is; none where the first event holds several tokens (rule R5).

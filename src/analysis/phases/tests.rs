@@ -121,6 +121,23 @@ fn a_profile_splits_the_executions_that_it_is_about() {
     assert_eq!(pieces(&with(3, 69.0), Stage::Prefill).len(), 4);
 }
 
+/// 350 us of preparing, of which two graphs' profiles have 30 + 40 on the host and 105 + 35 on the NPU: 140 are left for ONNX Runtime.
+#[test]
+fn loading_is_split_by_the_profiles_of_all_graphs() {
+    let load = |name: &str, us: f64| PhasePart { of: "prepare".to_owned(), ..part("load", name, us, 1) };
+    let parts = vec![load("host", 30.0), load("accelerator", 105.0), load("host", 40.0), load("accelerator", 35.0)];
+    let stages = of_launch(&Parsed { parts, ..timed() }, 1, 32);
+    let wanted = [
+        ("library", 100.0, "events"),
+        ("prepare", 350.0, "events"),
+        ("prepare/runtime", 140.0, "qnn-ep-profile"),
+        ("prepare/host", 70.0, "qnn-ep-profile"),
+        ("prepare/accelerator", 140.0, "qnn-ep-profile"),
+        ("unaccounted", 50.0, "rest"),
+    ];
+    assert_eq!(pieces(&stages, Stage::Load), wanted);
+}
+
 /// Two binaries a phase (rule R11): NetRun 6 + 4 ms for a chunk, of which QNN's own wall time is 5.5 + 3.5; 80 tokens are 3 chunks of 32.
 #[test]
 fn graphs_of_a_tool_without_a_loop_are_composed() {

@@ -54,3 +54,24 @@ pub fn phases(dir: &Path, run: &mut Run) -> Result<(), ReportError> {
     run.problems.extend(table.complaint());
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn rows_come_in_their_order_and_half_ones_are_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut run = Run::default();
+        phases(dir.path(), &mut run).unwrap();
+        assert!(run.phases.is_empty() && run.problems.is_empty(), "a run of an older bench");
+        let text = "device,cell,pass,stage,phase,n,ms,ms_lo,ms_hi,share,method\n\
+                    p,c,measure,decode,h2d,3,0.5,0.4,0.6,0.25,sums\np,c,measure,decode,execute,1,1.5,,,0.75,sums\np,c,measure,decode,x,1,,,,0.1,sums\n";
+        fs::write(dir.path().join(PHASES.file), text).unwrap();
+        phases(dir.path(), &mut run).unwrap();
+        let found: Vec<_> = run.phases.values().flatten().map(|p| (p.phase.as_str(), p.n, p.ms, p.interval, p.share)).collect();
+        assert_eq!(found, [("h2d", 3, 0.5, Some((0.4, 0.6)), 0.25), ("execute", 1, 1.5, None, 0.75)]);
+    }
+}

@@ -34,7 +34,7 @@ pub const PHASES: Table = Table {
             "phase",
             Text,
             false,
-            "read, library, init, prepare, allocate; preprocess, tokenise, h2d, execute, d2h, sample, detokenise, postprocess; a name of the program's own; unaccounted = what is left; load, query = the stage in one piece. `a/b` is part b of part a: execute/runtime (ONNX Runtime's Run or qnn-net-run around QNN), execute/host (QNN's call on the host), execute/rpc (the round trip over FastRPC), execute/dsp (QNN on the DSP's side), execute/accelerator (the graph); parts that a profile does not separate are joined by `+`",
+            "read, library, init, prepare, allocate; preprocess, tokenise, h2d, execute, d2h, sample, detokenise, postprocess; a name of the program's own; unaccounted = what is left; load, query = the stage in one piece. `a/b` is part b of part a: execute/runtime (ONNX Runtime's Run or qnn-net-run around QNN), execute/host (QNN's call on the host), execute/rpc (the round trip over FastRPC), execute/dsp (QNN on the DSP's side), execute/accelerator (the graph), and the same of prepare; parts that a profile does not separate are joined by `+`",
         ),
         c("n", Int, false, "launches that have the part"),
         c("ms", Float, false, "of one load, one prompt or one decode step: median of the launches, each the mean of its own"),

@@ -100,7 +100,7 @@ fn of_a_shared_process_the_first_cell_has_what_it_would_have_had_alone() {
         let mut m = memory(&parsed, &std::iter::once(&done), &trace, 1);
         let shared =
             Shared { process: "a".to_owned(), place, cells: 2, window_ns: if place == 0 { (0, 12 * S) } else { (12 * S, 21 * S) } };
-        m.of_part(&shared, std::iter::once(&done), &trace);
+        m.of_part(&shared, &std::iter::once(&done), &trace);
         m
     };
     // The peak of the process lies in its part: (20 + 1 + 3) x 16. Later it is another cell's, and the highest sample is (11 + 1 + 1) x 16.

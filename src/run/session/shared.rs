@@ -57,14 +57,20 @@ impl<D: Device> Session<'_, D> {
         let Some(((place, ready), others)) = cells.split_first() else { return false };
         let launch = self.contract(*place, ready, Pass::Measure, (&ready.prompts.ids, &ready.prompts.texts));
         let backend = self.backend(&launch.cell.backend);
-        let fresh = cells.iter().enumerate().all(|(n, (_, one))| {
-            let later = || cells[n + 1..].iter().flat_map(|(_, other)| &other.prompts.ids);
-            one.prompts.ids.iter().all(|ids| !later().any(|other| same_beginning(ids, other)))
-        });
+        let fresh = differ(&cells.iter().map(|(_, ready)| ready.prompts.ids.as_slice()).collect::<Vec<_>>());
         fresh
             && others.iter().all(|(_, other)| other.key == ready.key)
             && backend.is_some_and(|b| b.stage(&launch).is_ok_and(|files| idle::has_job(&files)))
     }
+}
+
+/// Whether no prompt of one cell begins like one of another, beyond what all of them begin with (BOS, the head of a chat template).
+fn differ(cells: &[&[Vec<u32>]]) -> bool {
+    let all = || cells.iter().copied().flatten();
+    let Some(first) = all().next() else { return true };
+    let common = all().map(|ids| ids.iter().zip(first).take_while(|(a, b)| a == b).count()).min().unwrap_or(0);
+    let alike = |a: &Vec<u32>, b: &Vec<u32>| same_beginning(&a[common..], &b[common..]);
+    cells.iter().enumerate().all(|(n, one)| cells[n + 1..].iter().all(|other| !one.iter().any(|a| other.iter().any(|b| alike(a, b)))))
 }
 
 /// The folder of a launch. The record of one that is tried again stands until there is a new one.
@@ -112,4 +118,20 @@ fn linked(from: &Path, to: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::differ;
+
+    #[test]
+    fn no_prompt_of_one_cell_begins_like_one_of_another() {
+        // Ten tokens that a template puts before every prompt, then prompts of 4 and 12 tokens.
+        let prompt = |start: u32, tokens: u32| (900..910).chain(start..start + tokens).collect::<Vec<u32>>();
+        let short = [prompt(10, 4), prompt(20, 4)];
+        assert!(differ(&[&short, &[prompt(30, 12), prompt(40, 12)]]));
+        assert!(!differ(&[&short, &[prompt(30, 12), prompt(20, 4)]]), "one is asked twice");
+        assert!(!differ(&[&[prompt(10, 12), prompt(20, 12)], &[prompt(30, 20), prompt(10, 20)]]), "one is the other's beginning");
+        assert!(differ(&[&short]));
+    }
 }

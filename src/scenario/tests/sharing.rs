@@ -67,8 +67,8 @@ fn cells_that_differ_in_lengths_only_are_one_launch() {
 #[test]
 fn an_older_plan_shares_nothing() {
     let toml = plan(&text("")).to_toml().expect("written");
-    let older: String = toml.lines().filter(|line| !line.starts_with("launch_group")).map(|line| format!("{line}\n")).collect();
-    assert_ne!(older, toml);
+    let older = toml.lines().filter(|line| !line.starts_with("launch_group")).collect::<Vec<_>>().join("\n");
+    assert!(older.len() < toml.len() - 8 * "launch_group = 0".len());
     let older = Plan::from_toml(&older).expect("read");
     assert_eq!((groups(&older).len(), older.groups().len()), (0, 16));
 }

@@ -30,6 +30,7 @@ pub fn of_log(log: &str) -> Vec<Fallback> {
     };
     // What the lines that follow are about: nodes that failed a validation, or those of a provider.
     let (mut failed, mut failing, mut provider) = (false, Vec::new(), None);
+    let mut all_placed = false;
     for line in log.lines().map(|line| line.trim_end().trim_end_matches("\u{1b}[m")) {
         if let Some((_, nodes)) = line.split_once("Unsupported nodes in QNN EP:") {
             for (name, kind) in nodes.split("{ name: ").filter_map(|node| node.rsplit_once(" }")?.0.rsplit_once(", type: ")) {
@@ -45,6 +46,7 @@ pub fn of_log(log: &str) -> Vec<Fallback> {
                 found[at].reason.get_or_insert_with(|| reason.trim().to_owned());
             }
         } else if let Some((_, named)) = line.split_once("Node(s) placed on [") {
+            all_placed = true;
             provider = named.split_once(']').map(|(provider, _)| provider).filter(|provider| *provider != trace::QNN);
         } else if let (Some(provider), Some((_, named))) = (provider, line.split_once("VerifyEachNodeIsAssignedToAnEp]   ")) {
             let named = named.strip_suffix(')').and_then(|named| named.split_once(" ("));
@@ -53,6 +55,8 @@ pub fn of_log(log: &str) -> Vec<Fallback> {
             }
         }
     }
+    // What failed a first look can be taken in a second one.
+    found.retain(|op| !all_placed || op.unit.is_some());
     found
 }
 

@@ -120,7 +120,7 @@ struct Trace {
     bad: Option<String>,
     /// ms.
     load: f64,
-    /// Sums of what is told beside the nodes, ms, by [`TOLD`].
+    /// Sums of what is told beside the nodes, us, by [`TOLD`].
     told: [f64; TOLD.len()],
     /// ms of each run, the first [`MOST_RUNS`].
     runs: Vec<f64>,
@@ -191,7 +191,7 @@ impl Trace {
             _ => None,
         };
         if let Some(told) = told {
-            self.told[told] += us / 1e3;
+            self.told[told] += us;
         }
         match event.cat.as_ref() {
             "Session" if name.starts_with("model_loading") || name == "session_initialization" => self.load += us / 1e3,
@@ -279,8 +279,8 @@ impl Trace {
         if self.ran > 0 {
             report(&mut measurement, "model_run events", self.ran as f64);
         }
-        for (name, ms) in TOLD.iter().zip(self.told).filter(|(_, ms)| *ms > 0.0) {
-            report(&mut measurement, name, ms);
+        for (name, us) in TOLD.iter().zip(self.told).filter(|(_, us)| *us > 0.0) {
+            report(&mut measurement, name, us / 1e3);
         }
         if !measurement.metrics.is_empty() || !measurement.reported.is_empty() {
             reading.measurements.push(measurement);

@@ -11,7 +11,7 @@ mod row;
 use std::io::{self, BufRead};
 
 use bench_backend_api::{
-    NpuProfile, ReadMeasurement, Reading,
+    Nest, NpuProfile, ReadMeasurement, Reading,
     npu::merged,
     text::{each_line, plausible_rate},
 };
@@ -80,6 +80,8 @@ struct Profile {
     /// What did not fit.
     beyond: usize,
     npu: Option<NpuProfile>,
+    /// Times of loading.
+    nest: Nest,
     throughput: Option<f64>,
 }
 
@@ -115,6 +117,9 @@ impl Profile {
         }
         if row.is_root() {
             self.load.event(&row, self.lines, &mut self.warnings);
+            if let Some(ms) = row.time().and_then(|value| time(row.identifier, value, row.unit).ok()) {
+                self.nest.add_load(&row.identifier.to_ascii_lowercase(), ms * 1e3);
+            }
         }
         if row.unit.get(..4).is_some_and(|begin| is(begin, "INF/")) {
             self.throughput = row.time().filter(|value| plausible_rate(*value)).or(self.throughput);
@@ -194,7 +199,8 @@ impl Profile {
                 self.beyond
             ));
         }
-        reading.npu = merged(reading.npu.take(), self.npu.as_ref());
+        let npu = self.npu.map(|npu| NpuProfile { load: self.nest, ..npu });
+        reading.npu = merged(reading.npu.take(), npu.as_ref());
         let (unit, several) = (self.on_npu.then_some("npu"), self.graphs.len() > 1);
         let none = self.graphs.is_empty() && self.load.told();
         for (number, mut graph) in self.graphs.into_iter().enumerate() {
