@@ -11,12 +11,13 @@ use serde::Serialize;
 
 use super::{ReportError, load, model};
 
-const TEMPLATES: [(&str, &str); 9] = [
+const TEMPLATES: [(&str, &str); 10] = [
     ("head.html", include_str!("templates/head.html")),
     ("page.html", include_str!("templates/page.html")),
     ("comparison.html", include_str!("templates/comparison.html")),
     ("run.html", include_str!("templates/run.html")),
     ("panel.html", include_str!("templates/panel.html")),
+    ("why.html", include_str!("templates/why.html")),
     ("method.html", include_str!("templates/method.html")),
     ("macros.html", include_str!("templates/macros.html")),
     ("theme.css", include_str!("templates/theme.css")),

@@ -17,6 +17,8 @@ use crate::report::ReportError;
 pub const INK: RGBColor = RGBColor(0x1B, 0x25, 0x33);
 /// Labels of lesser weight.
 pub const MUTED: RGBColor = RGBColor(0x5A, 0x67, 0x78);
+/// The page, where something is cut out of a colour or written on it. The style sheet repaints it too.
+pub const PAPER: RGBColor = RGBColor(0xFF, 0xFF, 0xFF);
 /// Grid lines.
 pub const GRID: RGBColor = RGBColor(0xDD, 0xE2, 0xE8);
 

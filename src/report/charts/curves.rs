@@ -75,10 +75,12 @@ pub fn curves(lines: &[Curve], plot: Plot, x_title: &str, y_title: &str, name: &
                 }
             }
             match plot {
-                Plot::Lengths => path.iter().try_for_each(|at| mark(&plane, *at, line))?,
+                Plot::Lengths => path.iter().try_for_each(|at| mark(&plane, *at, line.colour, line.style))?,
                 // A marker at each quartile, or at a few moments, tells lines apart without colour.
                 Plot::Shares | Plot::Time => {
-                    (1..4).filter_map(|quarter| path.get(path.len() * quarter / 4)).try_for_each(|at| mark(&plane, *at, line))?;
+                    (1..4)
+                        .filter_map(|quarter| path.get(path.len() * quarter / 4))
+                        .try_for_each(|at| mark(&plane, *at, line.colour, line.style))?;
                 }
             }
         }
@@ -86,12 +88,13 @@ pub fn curves(lines: &[Curve], plot: Plot, x_title: &str, y_title: &str, name: &
     })
 }
 
-fn mark(plane: &Plane, at: (f64, f64), line: &Curve) -> Result<(), ReportError> {
-    let style = rgb(colour(line.colour)).filled();
+/// A marker in a backend's colour and a quantisation's shape.
+pub fn mark(plane: &Plane, at: (f64, f64), colour_index: usize, style_index: usize) -> Result<(), ReportError> {
+    let style = rgb(colour(colour_index)).filled();
     let (x, y) = plane.map_coordinate(&at);
     let sheet = plane.strip_coord_spec();
     // `strip_coord_spec` keeps pixels of the whole drawing.
-    match line.style % STYLES {
+    match style_index % STYLES {
         0 => drawn(sheet.draw(&Circle::new((x, y), 4, style))),
         1 => drawn(sheet.draw(&Rectangle::new([(x - 4, y - 4), (x + 4, y + 4)], style))),
         2 => drawn(sheet.draw(&Polygon::new(vec![(x, y - 5), (x + 5, y + 4), (x - 5, y + 4)], style))),

@@ -6,10 +6,14 @@ mod canvas;
 mod curves;
 mod palette;
 mod ratios;
+mod roof;
+mod stacks;
 mod strips;
 
-pub use bars::{Bar, bars};
+pub use bars::{Bar, bars, short};
 pub use curves::{Curve, Plot, curves};
-pub use palette::{PALETTE, PARTS, PHASES, Swatch, VERDICTS, line_svg, phase_svg, swatch_svg};
+pub use palette::{MODEL, PALETTE, PARTS, PHASES, STAGES, Swatch, VERDICTS, key_svg, line_svg, swatch_svg};
 pub use ratios::{Point, ratios};
+pub use roof::{Dot, roofline};
+pub use stacks::{Ends, Piece, Stack, stacks};
 pub use strips::{Line, Span, Strip, strips};

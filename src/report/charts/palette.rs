@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// A colour, as plotters writes it (which is also the light theme's) and as the dark theme repaints it.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Swatch {
     /// `#RRGGBB` in capitals, the form in the SVG, which the style sheet's selectors name.
     pub light: &'static str,
@@ -52,9 +52,30 @@ pub const VERDICTS: &[(&str, Swatch)] = &[
     ("regressed", swatch("#B3470C", "#F5A06A")),
 ];
 
-/// A swatch of a phase, for a legend.
-pub fn phase_svg(phase: usize) -> String {
-    let fill = PHASES[phase % PHASES.len()].1.light;
+/// Parts of a model in the order of its work, one colour each on every page: dark and light by turns, so that neighbours differ to eyes that
+/// see few hues. The drawing separates them by a line and names those that are wide enough.
+pub const MODEL: &[(&str, Swatch)] = &[
+    ("embedding", swatch("#6B5B95", "#B8A9E3")),
+    ("norm", swatch("#A07C00", "#E6C34D")),
+    ("q, k, v, o projections", swatch("#00618F", "#62BCEB")),
+    ("rope", swatch("#B8577A", "#F0A3BE")),
+    ("kv cache", swatch("#3F7F3F", "#8FD18F")),
+    ("attention", swatch("#C25A00", "#FF9F4A")),
+    ("residual", swatch("#7C6A58", "#C9B7A4")),
+    ("mlp", swatch("#1C7C74", "#5FD0C5")),
+    ("lm head", swatch("#8C2F39", "#F08A94")),
+    ("sampling", swatch("#47547A", "#A3B2E0")),
+    ("inputs and outputs", swatch("#54707A", "#9CC0CC")),
+    ("compiled subgraph, not told apart", swatch("#6A7079", "#B0B7C0")),
+    ("other", swatch("#868D96", "#D2D7DD")),
+];
+
+/// Stages of a request: what is known, and what nothing accounts for.
+pub const STAGES: [Swatch; 2] = [PARTS[0], PARTS[5]];
+
+/// A swatch for a legend.
+pub fn key_svg(swatch: Swatch) -> String {
+    let fill = swatch.light;
     format!(r#"<svg class="key" viewBox="0 0 12 12" aria-hidden="true"><rect width="12" height="12" fill="{fill}"/></svg>"#)
 }
 

@@ -1,11 +1,14 @@
 //! Run folders into plain structs.
 
 mod phases;
+mod places;
 mod run;
 mod soak;
 mod timeline;
 mod types;
 
+pub use phases::PhaseShare;
+pub use places::{Fallback, Support};
 pub use run::load;
 #[cfg(test)]
 pub use types::Series;

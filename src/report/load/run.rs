@@ -10,6 +10,7 @@ use polars::prelude::{col, lit};
 use serde_json::Value;
 
 use super::phases::phases;
+use super::places::{places, words};
 use super::soak::soaks;
 use super::timeline::timelines;
 use super::types::{Cell, CellKey, Estimate, Launches, Layer, Run, Status};
@@ -54,7 +55,12 @@ pub fn load(dir: &Path) -> Result<Run, ReportError> {
     timelines(dir, &mut run)?;
     soaks(dir, &mut run)?;
     phases(dir, &mut run)?;
-    let wanted = ["device", "cell", "graph", "phase", "name", "op_type", "value", "value_unit", "count", "method"];
+    places(dir, &mut run)?;
+    let wanted = [
+        ["device", "cell", "graph", "phase", "name", "op_type", "part", "op_kind"],
+        ["op_class", "unit", "value", "value_unit", "value_means", "folded", "count", "method"],
+    ]
+    .concat();
     if let Some(mut table) = optional(&mut run.problems, "no layers", read(dir, &LAYERS, &wanted, None)?, LAYERS.file) {
         run.layers = layers(&mut table);
         run.problems.extend(table.complaint());
@@ -184,21 +190,31 @@ fn gaps(table: &mut Loaded, counted: Option<&BTreeSet<Query>>, into: &mut BTreeM
 
 fn layers(table: &mut Loaded) -> BTreeMap<CellKey, Vec<Layer>> {
     let keys = keys(table);
-    let [graph, phase, name, op_type, unit, method] =
-        ["graph", "phase", "name", "op_type", "value_unit", "method"].map(|column| table.text(column));
-    let (value, count) = (table.float("value"), table.int("count"));
+    let op_type = table.text("op_type");
+    let [graph, phase, name, part, kind, class, unit, value_unit, means, method] =
+        ["graph", "phase", "name", "part", "op_kind", "op_class", "unit", "value_unit", "value_means", "method"]
+            .map(|column| words(table, column));
+    let (value, count, folded) = (table.float("value"), table.int("count"), table.int("folded"));
     let mut found: BTreeMap<CellKey, Vec<Layer>> = BTreeMap::new();
     for (row, key) in keys.into_iter().enumerate() {
         let Some(value) = value[row].filter(|value| *value >= 0.0) else { continue };
-        let graph = [phase[row].clone(), graph[row].clone()].into_iter().flatten().collect::<Vec<_>>().join(" · ");
+        let named = [phase[row].as_str(), graph[row].as_str()].into_iter().filter(|word| !word.is_empty());
+        let word = |column: &[String]| column[row].clone();
         found.entry(key).or_default().push(Layer {
-            graph,
-            name: name[row].clone().unwrap_or_default(),
+            graph: named.collect::<Vec<_>>().join(" · "),
+            name: word(&name),
             op_type: op_type[row].clone(),
+            phase: word(&phase),
+            part: word(&part),
+            kind: word(&kind),
+            class: word(&class),
+            unit: word(&unit),
+            folded: folded[row] == Some(1),
             value,
-            value_unit: unit[row].clone().unwrap_or_default(),
+            value_unit: word(&value_unit),
+            means: word(&means),
             count: count[row],
-            method: method[row].clone().unwrap_or_default(),
+            method: word(&method),
         });
     }
     found

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::phases::PhaseShare;
+use super::places::{Fallback, Placed, Support};
+
 /// One run folder.
 #[derive(Debug, Default)]
 pub struct Run {
@@ -27,6 +30,12 @@ pub struct Run {
     pub phases: BTreeMap<CellKey, Vec<PhaseShare>>,
     /// `layers.csv`.
     pub layers: BTreeMap<CellKey, Vec<Layer>>,
+    /// `placement.csv`.
+    pub placement: BTreeMap<CellKey, Vec<Placed>>,
+    /// `fallbacks.csv`.
+    pub fallbacks: BTreeMap<CellKey, Vec<Fallback>>,
+    /// `support.csv`, in its order.
+    pub support: Vec<Support>,
     /// Tables that are missing and values that make no sense, in words.
     pub problems: Vec<String>,
 }
@@ -260,33 +269,26 @@ pub struct Layer {
     pub name: String,
     /// Type, when printed.
     pub op_type: Option<String>,
+    /// prefill or decode; like the next four words empty where the table does not say.
+    pub phase: String,
+    /// Part of the model.
+    pub part: String,
+    /// What kind of operation.
+    pub kind: String,
+    /// compute or movement.
+    pub class: String,
+    /// Processor.
+    pub unit: String,
+    /// The compiler made it part of another operation.
+    pub folded: bool,
     /// Time or cycles.
     pub value: f64,
     /// us or cycles.
     pub value_unit: String,
+    /// As in the table; empty where the tool does not say.
+    pub means: String,
     /// Executions behind the value.
     pub count: Option<i64>,
     /// Where the value comes from.
-    pub method: String,
-}
-
-/// A part of a stage of a cell: a row of `phases.csv`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PhaseShare {
-    /// `measure` or `profile`.
-    pub pass: String,
-    /// `load`, `load_cold`, `prefill` or `decode`.
-    pub stage: String,
-    /// Its name; `a/b` is part b of part a.
-    pub phase: String,
-    /// Launches behind it.
-    pub n: usize,
-    /// Milliseconds of one load, prompt or decode step.
-    pub ms: f64,
-    /// Interval of that median.
-    pub interval: Option<(f64, f64)>,
-    /// Of the stage, 0 to 1.
-    pub share: f64,
-    /// Where it comes from.
     pub method: String,
 }

@@ -5,9 +5,10 @@ use super::groups::{Colours, cells_of, panels};
 use super::headline::headlines;
 use super::machine::{at, environment, facts, runtimes, text, tool, warnings};
 use super::panel::all;
+use super::roof::Best;
 use super::view::{Fact, Page, RunView};
 use crate::report::ReportError;
-use crate::report::charts::{PALETTE, PARTS, PHASES};
+use crate::report::charts::{MODEL, PALETTE, PARTS, PHASES};
 use crate::report::load::{Cell, Run};
 use crate::results::schema::METRICS;
 
@@ -17,7 +18,8 @@ const SELF_MADE: [&str; 2] = ["qnn-context-", "mnn-llm-"];
 /// The page of these runs.
 pub fn page(runs: &[Run]) -> Result<Page, ReportError> {
     let colours = Colours::of(runs);
-    let views = runs.iter().enumerate().map(|(index, run)| view(run, index, &colours)).collect::<Result<Vec<_>, _>>()?;
+    let best = Best::of(runs);
+    let views = runs.iter().enumerate().map(|(index, run)| view(run, index, &colours, &best)).collect::<Result<Vec<_>, _>>()?;
     let title = match views.as_slice() {
         [one] => one.scenario.clone(),
         many => format!("{} runs", many.len()),
@@ -26,11 +28,11 @@ pub fn page(runs: &[Run]) -> Result<Page, ReportError> {
     let definitions = METRICS.iter().map(|metric| Fact { name: metric.name.into(), value: metric.meaning.into() }).collect();
     let self_made = |cell: &Cell| cell.text("artifact").is_some_and(|key| SELF_MADE.iter().any(|kind| key.starts_with(kind)));
     let self_made = runs.iter().flat_map(|run| &run.cells).any(self_made);
-    let palette = PALETTE.iter().chain(PARTS).chain(PHASES.iter().map(|(_, swatch)| swatch)).copied().collect();
+    let palette = PALETTE.iter().chain(PARTS).chain(PHASES.iter().chain(MODEL).map(|(_, swatch)| swatch)).copied().collect();
     Ok(Page { title, tool, self_made, palette, definitions, runs: views })
 }
 
-fn view(run: &Run, index: usize, colours: &Colours) -> Result<RunView, ReportError> {
+fn view(run: &Run, index: usize, colours: &Colours, best: &Best) -> Result<RunView, ReportError> {
     let anchor = format!("r{index}");
     let id = text(at(&run.manifest, &["run"])).unwrap_or_else(|| run.folder.clone());
     Ok(RunView {
@@ -40,7 +42,7 @@ fn view(run: &Run, index: usize, colours: &Colours) -> Result<RunView, ReportErr
         counts: counts(run),
         sentences: sentences(run),
         headlines: headlines(run, &anchor, colours),
-        panels: all(run, &anchor, colours)?,
+        panels: all(run, &anchor, colours, best)?,
         // The panels' order, so that the rows of one class stand together.
         failures: panels(run).into_iter().flat_map(|(class, device)| gone(&cells_of(run, class, device), colours)).collect(),
         environment: environment(&run.manifest),

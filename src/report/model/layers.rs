@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::figures::number;
+use super::figures::{DASH, number};
 use super::groups::{Colours, listed, workload};
 use super::view::{Chart, Grid};
 use crate::report::ReportError;
@@ -51,21 +51,28 @@ fn chart(cell: &Cell, graph: &str, unit: &str, layers: &[&Layer], colours: &Colo
         return Ok(None);
     }
     let unit = if cell.class == "emulator" { format!("{unit} of the emulator") } else { unit.to_owned() };
-    let mut sums: BTreeMap<&str, (f64, Option<&str>)> = BTreeMap::new();
+    // What stands beside a name is that of the first operation of this name.
+    let mut sums: BTreeMap<&str, (f64, &Layer)> = BTreeMap::new();
     for layer in layers {
-        let sum = sums.entry(&layer.name).or_insert((0.0, layer.op_type.as_deref()));
-        sum.0 += layer.value;
+        sums.entry(&layer.name).or_insert((0.0, layer)).0 += layer.value;
     }
-    let mut order: Vec<(&str, f64, Option<&str>)> = sums.into_iter().map(|(name, (value, op))| (name, value, op)).collect();
+    let mut order: Vec<(&str, f64, &Layer)> = sums.into_iter().map(|(name, (value, layer))| (name, value, layer)).collect();
     order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
-    let typed = order.iter().any(|(_, _, op)| op.is_some());
     let share = |value: f64| value / total * 100.0;
+    let told: [(&str, Told); 4] = [
+        ("type", |layer| layer.op_type.as_deref().unwrap_or_default()),
+        ("part", |layer| &layer.part),
+        ("kind", |layer| &layer.kind),
+        ("on", |layer| &layer.unit),
+    ];
+    // A column that no operation fills is left out.
+    let told: Vec<_> = told.into_iter().filter(|(_, of)| order.iter().any(|(.., layer)| !of(layer).is_empty())).collect();
     let mut columns = vec!["Operation as printed".to_owned(), unit.clone(), "share, %".into()];
-    columns.extend(typed.then(|| "type".to_owned()));
+    columns.extend(told.iter().map(|(word, _)| (*word).to_owned()));
     let mut table = Grid { columns, ..Grid::default() };
-    for (name, value, op) in order.iter().take(40) {
+    for (name, value, layer) in order.iter().take(40) {
         let mut row = vec![(*name).to_owned(), number(*value), number(share(*value))];
-        row.extend(typed.then(|| op.unwrap_or("not printed").to_owned()));
+        row.extend(told.iter().map(|(_, of)| if of(layer).is_empty() { DASH.to_owned() } else { of(layer).to_owned() }));
         table.rows.push(row);
     }
     let bar = |label: String, value: f64| Bar {
@@ -94,6 +101,9 @@ fn chart(cell: &Cell, graph: &str, unit: &str, layers: &[&Layer], colours: &Colo
     let svg = bars(&rows, &format!("% of the {unit}"), &format!("{title}: most expensive operations, values in the table below"))?;
     Ok(Some(Chart { title, caption, wide: true, svg, legend: Vec::new(), table }))
 }
+
+/// What a table tells of an operation.
+type Told = fn(&Layer) -> &str;
 
 /// A number that may have many digits.
 fn large(value: f64) -> String {

@@ -36,6 +36,18 @@ fn devices(manifest: &Value) -> Vec<&Value> {
     }
 }
 
+/// What a device computes on: the chip of a phone or board, the processor of a machine that runs its own engines or an emulator. One that is
+/// not known is only itself.
+pub fn chip(manifest: &Value, device: &str, class: &str) -> String {
+    let found = devices(manifest).into_iter().find(|found| at(found, &["name"]).as_str() == Some(device)).unwrap_or(&Value::Null);
+    let part = |key: &str| text(at(found, &[key]));
+    let chip = match class {
+        "pc" | "emulator" => part("cpu"),
+        _ => part("soc").or_else(|| part("soc_model").map(|model| format!("soc_model {model}"))),
+    };
+    chip.unwrap_or_else(|| device.to_owned())
+}
+
 /// The facts of the run's head.
 pub fn facts(manifest: &Value, run: &str) -> Vec<Fact> {
     let mut facts = Vec::new();

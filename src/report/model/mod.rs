@@ -14,8 +14,13 @@ mod lines;
 mod machine;
 mod pairs;
 mod panel;
+mod parts;
+mod places;
+mod roof;
 mod soak;
+mod stages;
 mod timeline;
 mod view;
+mod why;
 
 pub use header::page;

@@ -10,9 +10,11 @@ use super::figures::Notes;
 use super::groups::{Colours, Group, cells_of, groups, listed, panels};
 use super::layers::layers;
 use super::pairs::{pairs, tables};
+use super::roof::Best;
 use super::soak::soak;
 use super::timeline::timelines;
 use super::view::{Panel, Set};
+use super::why::why;
 use crate::report::ReportError;
 use crate::report::load::{Cell, Run};
 
@@ -73,14 +75,15 @@ fn attention(cells: &[&Cell]) -> Option<String> {
 }
 
 /// All panels of a run.
-pub fn all(run: &Run, anchor: &str, colours: &Colours) -> Result<Vec<Panel>, ReportError> {
+pub fn all(run: &Run, anchor: &str, colours: &Colours, best: &Best) -> Result<Vec<Panel>, ReportError> {
     let mut found = Vec::new();
     for (class, device) in panels(run) {
         let cells = cells_of(run, class, device);
         let anchor = format!("{anchor}-p{}", found.len());
+        let groups = groups(&cells);
         let mut sets = Vec::new();
-        for group in groups(&cells) {
-            sets.push(set(run, &group, format!("{anchor}-s{}", sets.len()), colours)?);
+        for group in &groups {
+            sets.push(set(run, group, format!("{anchor}-s{}", sets.len()), colours, best)?);
         }
         let pairings = tables(&pairs(run, &cells), artifact_word(class));
         let unpaired = (pairings.is_empty() && cells.iter().any(|cell| cell.counts()))
@@ -96,6 +99,7 @@ pub fn all(run: &Run, anchor: &str, colours: &Colours) -> Result<Vec<Panel>, Rep
             pairs: pairings,
             unpaired,
             sets,
+            why: why(run, &cells, &groups, colours)?,
             layers,
             unprofiled,
         });
@@ -103,7 +107,7 @@ pub fn all(run: &Run, anchor: &str, colours: &Colours) -> Result<Vec<Panel>, Rep
     Ok(found)
 }
 
-fn set(run: &Run, group: &Group, anchor: String, colours: &Colours) -> Result<Set, ReportError> {
+fn set(run: &Run, group: &Group, anchor: String, colours: &Colours, best: &Best) -> Result<Set, ReportError> {
     let mut notes = Notes::default();
     let timings = group.comparable();
     let mixed = timings.len() > 1;
@@ -120,6 +124,6 @@ fn set(run: &Run, group: &Group, anchor: String, colours: &Colours) -> Result<Se
         charts: charts(run, group, colours)?,
         timelines: timelines(run, group)?,
         soak: soak(run, group, colours)?,
-        details: details(run, group),
+        details: details(run, group).into_iter().chain(best.table(run, group)).collect(),
     })
 }

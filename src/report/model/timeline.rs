@@ -12,7 +12,7 @@ use crate::analysis::power::{Asked, Method, Supply, Telemetry, series};
 use crate::analysis::series::{TEMPERATURE_JUMP_C, despike};
 use crate::device::zones::{Domain, domain_of};
 use crate::report::ReportError;
-use crate::report::charts::{Line, PHASES, Span, Strip, phase_svg, strips};
+use crate::report::charts::{Line, PHASES, Span, Strip, key_svg, strips};
 use crate::report::load::{Cell, Phase, Run, Timeline};
 
 /// Timelines of a set: each takes much of a page.
@@ -59,7 +59,7 @@ fn chart(timeline: &Timeline, soc: &str, title: String, cut: &str) -> Result<Opt
     let drawn: Vec<Strip> = there.into_iter().map(thin).collect();
     let legend = (0..PHASES.len())
         .filter(|phase| spans.iter().any(|span| span.phase == *phase))
-        .map(|phase| LegendKey { key: phase_svg(phase), text: PHASES[phase].0.to_owned() });
+        .map(|phase| LegendKey { key: key_svg(PHASES[phase].1), text: PHASES[phase].0.to_owned() });
     let legend = legend.collect();
     let name = format!("{title}: {} strips on one time axis; least and most of each line in the table below", drawn.len());
     let svg = strips(&drawn, &spans, timeline.seconds(), "seconds since the start of the process", &name)?;

@@ -106,9 +106,29 @@ pub struct Panel {
     pub pairs: Vec<Pairing>,
     pub unpaired: Option<String>,
     pub sets: Vec<Set>,
+    pub why: Option<Why>,
     pub layers: Vec<Chart>,
     /// Backends without times per operation, where others have them.
     pub unprofiled: Option<String>,
+}
+
+/// Where the time goes on one class and device.
+#[derive(Debug, Serialize)]
+pub struct Why {
+    /// Processors that were asked for and did not do the work.
+    pub alarms: Vec<String>,
+    /// By part of the model, from the profile pass.
+    pub parts: Vec<Chart>,
+    /// Parts of load, prefill and decode, as measured.
+    pub stages: Vec<Chart>,
+    /// The same in the profile pass.
+    pub profiled: Vec<Chart>,
+    /// Placement, fallbacks, support.
+    pub tables: Vec<Grid>,
+    /// Decode under the memory's roof.
+    pub roof: Option<Chart>,
+    /// Why there is no roof.
+    pub no_roof: Option<String>,
 }
 
 /// The cells of one model.

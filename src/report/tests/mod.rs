@@ -3,3 +3,4 @@
 mod limits;
 mod page;
 mod support;
+mod why;
