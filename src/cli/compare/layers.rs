@@ -125,10 +125,14 @@ fn numbers(pair: &Pair) -> String {
     let [a, b] = &pair.measures;
     let [of_a, of_b] = pair.totals.map(number);
     match pair.difference {
-        Some(difference) if a == b => format!("{}: {of_a} in A, {of_b} in B, {} more", words(a), number(difference)),
-        Some(difference) => format!("{of_a} {} in A, {of_b} {} in B, {} more", words(a), words(b), number(difference)),
+        Some(difference) if a == b => format!("{}: {of_a} in A, {of_b} in B, {}", words(a), more(difference)),
+        Some(difference) => format!("{of_a} {} in A, {of_b} {} in B, {}", words(a), words(b), more(difference)),
         None => format!("A has {of_a} {}, B {of_b} {}: numbers of two kinds, only shares stand side by side", words(a), words(b)),
     }
+}
+
+fn more(difference: f64) -> String {
+    format!("{} {}", number(difference.abs()), if difference < 0.0 { "less" } else { "more" })
 }
 
 fn table(pair: &Pair, changes: &[Change]) -> Vec<[String; 7]> {
@@ -147,7 +151,8 @@ fn table(pair: &Pair, changes: &[Change]) -> Vec<[String; 7]> {
 
 fn percent_signed(share: f64) -> String {
     let share = (share * 1000.0).round() / 1000.0;
-    if share < 0.0 { format!("-{}", percent(-share)) } else { percent(share) }
+    // Not `-0 %`.
+    if share < -0.0005 { format!("-{}", percent(-share)) } else { percent(share.abs()) }
 }
 
 /// Three digits that count, no exponent up to a billion.
@@ -191,8 +196,8 @@ mod tests {
         let told = [0.0, 0.01234, 1.2345, 12.345, 123.45, 1_234_567.8, 1.5e12, -3.2].map(number);
         assert_eq!(told, ["0", "0.012", "1.23", "12.3", "123", "1234568", "1.500e12", "-3.20"]);
         assert_eq!(
-            (signed(2.0), percent_signed(-0.1234), percent_signed(1.5)),
-            ("+2.00".to_owned(), "-12.3 %".to_owned(), "150 %".to_owned())
+            [signed(2.0), percent_signed(-0.1234), percent_signed(1.5), percent_signed(-0.0001), more(-3.0)],
+            ["+2.00", "-12.3 %", "150 %", "0 %", "3.00 less"]
         );
     }
 }
