@@ -85,7 +85,7 @@ fn chart(cells: &[Of], stage: &str, title: &str, pass: &str) -> Result<Chart, Re
         more.push_str(if wanted { sentence } else { "" });
     }
     let shared: Vec<&str> = cells.iter().filter(|(_, cell, _)| shares(cell)).map(|(label, ..)| label.as_str()).collect();
-    if stage.starts_with("load") && !shared.is_empty() {
+    if pass == "measure" && stage.starts_with("load") && !shared.is_empty() {
         more = format!(
             "{more} Launches that cells shared load once, which counts for the cell whose queries came first: {}.",
             listed(&shared)
