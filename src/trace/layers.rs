@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bench_backend_api::Layer;
 use serde_json::json;
 
-use super::spans::{Span, nested};
+use super::spans::Span;
 
 /// What of the operations can be drawn.
 #[derive(Debug, Default, PartialEq)]
@@ -31,7 +31,6 @@ pub fn laid(layers: &[Layer], from_ns: i64) -> Laid {
         span.args.extend(words.as_object().into_iter().flatten().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k.clone(), v.clone())));
         track.push(span);
     }
-    all.tracks.values_mut().for_each(|track| *track = nested(std::mem::take(track)));
     all
 }
 

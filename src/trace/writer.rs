@@ -89,7 +89,7 @@ impl<W: Write> Writer<W> {
         if !self.named.insert(track) {
             return Ok(());
         }
-        self.meta("thread_name", track.pid, Some(track.tid), "name", name.into())?;
+        self.meta("thread_name", track.pid, Some(track.tid), "name", printable(name).into())?;
         self.meta("thread_sort_index", track.pid, Some(track.tid), "sort_index", track.tid.into())
     }
 
