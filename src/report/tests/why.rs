@@ -58,7 +58,7 @@ fn parts_of_the_model_are_shares_of_their_phase() {
     let drawing = drawings(why)[0];
     assert_eq!(drawing.matches("NPU 92.2 %, CPU 7.8").count(), 8, "two frameworks, two quantisations, two phases");
     assert!(drawing.contains("% of the thread cycles of the emulator of the phase"));
-    assert!(why.contains("pale: data movement") && why.contains("line across") && why.contains("shares of the work"));
+    assert!(why.contains("faint: data movement") && why.contains("line across") && why.contains("shares of the work"));
     assert!(why.contains("read shares within one processor"));
     let pc = part(&page, NATIVE, "id=\"r0-out\"");
     assert!(!pc.contains("Where the time goes"), "the PC's engines have no profile here");
