@@ -52,22 +52,22 @@ pub const VERDICTS: &[(&str, Swatch)] = &[
     ("regressed", swatch("#B3470C", "#F5A06A")),
 ];
 
-/// Parts of a model in the order of its work, one colour each on every page: dark and light by turns, so that neighbours differ to eyes that
-/// see few hues. The drawing separates them by a line and names those that are wide enough.
+/// Parts of a model in the order of its work, one colour each on every page. Searched for: any two differ to eyes that lack a kind of cone, and
+/// the page's colour can be written on each. The drawing separates them by a line and names those that are wide enough.
 pub const MODEL: &[(&str, Swatch)] = &[
-    ("embedding", swatch("#6B5B95", "#B8A9E3")),
-    ("norm", swatch("#A07C00", "#E6C34D")),
-    ("q, k, v, o projections", swatch("#00618F", "#62BCEB")),
-    ("rope", swatch("#B8577A", "#F0A3BE")),
-    ("kv cache", swatch("#3F7F3F", "#8FD18F")),
-    ("attention", swatch("#C25A00", "#FF9F4A")),
-    ("residual", swatch("#7C6A58", "#C9B7A4")),
-    ("mlp", swatch("#1C7C74", "#5FD0C5")),
-    ("lm head", swatch("#8C2F39", "#F08A94")),
-    ("sampling", swatch("#47547A", "#A3B2E0")),
-    ("inputs and outputs", swatch("#54707A", "#9CC0CC")),
-    ("compiled subgraph, not told apart", swatch("#6A7079", "#B0B7C0")),
-    ("other", swatch("#868D96", "#D2D7DD")),
+    ("embedding", swatch("#A276DC", "#3780E6")),
+    ("norm", swatch("#B7811B", "#FCD767")),
+    ("q, k, v, o projections", swatch("#0553B4", "#A26FBC")),
+    ("rope", swatch("#953F7E", "#E0A1AD")),
+    ("kv cache", swatch("#109F65", "#ACF9A6")),
+    ("attention", swatch("#9C4B0E", "#A77A09")),
+    ("residual", swatch("#785536", "#F99A68")),
+    ("mlp", swatch("#004351", "#87F5FF")),
+    ("lm head", swatch("#7E0C06", "#D45C48")),
+    ("sampling", swatch("#5F1B78", "#A8ABD0")),
+    ("inputs and outputs", swatch("#6A8CB7", "#06B3FE")),
+    ("compiled subgraph, not told apart", swatch("#414035", "#7D8375")),
+    ("other", swatch("#7B8684", "#EDE6D6")),
 ];
 
 /// Stages of a request: what is known, and what nothing accounts for.
@@ -112,4 +112,62 @@ pub fn line_svg(colour_index: usize, style: usize) -> String {
     format!(
         r#"<svg class="key line" viewBox="0 0 30 12" aria-hidden="true"><path d="M0 6H30" stroke="{paint}" stroke-width="2"{dashes} fill="none"/>{shape}</svg>"#
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Simulated dichromats: Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB; the first is a normal eye.
+    const EYES: [[[f64; 3]; 3]; 4] = [
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+        [[0.152_286, 1.052_583, -0.204_868], [0.114_503, 0.786_281, 0.099_216], [-0.003_882, -0.048_116, 1.051_998]],
+        [[0.367_322, 0.860_646, -0.227_968], [0.280_085, 0.672_501, 0.047_413], [-0.011_820, 0.042_940, 0.968_881]],
+        [[1.255_528, -0.076_749, -0.178_779], [-0.078_411, 0.930_809, 0.147_602], [0.004_733, 0.691_367, 0.303_900]],
+    ];
+    /// sRGB to XYZ over the white of D65.
+    const XYZ: [[f64; 3]; 3] = [[0.4339, 0.3762, 0.1899], [0.2126, 0.7152, 0.0722], [0.0178, 0.1095, 0.8727]];
+
+    fn by(matrix: &[[f64; 3]; 3], v: [f64; 3]) -> [f64; 3] {
+        matrix.map(|row| row.iter().zip(v).map(|(a, b)| a * b).sum())
+    }
+
+    fn linear(hex: &str) -> [f64; 3] {
+        [1, 3, 5].map(|at| {
+            let c = f64::from(u8::from_str_radix(&hex[at..at + 2], 16).expect("a colour")) / 255.0;
+            if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
+        })
+    }
+
+    /// CIE L*a*b*.
+    fn lab(rgb: [f64; 3]) -> [f64; 3] {
+        let [x, y, z] = by(&XYZ, rgb.map(|c| c.clamp(0.0, 1.0))).map(|t| if t > 0.008_856 { t.cbrt() } else { 7.787 * t + 16.0 / 116.0 });
+        [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+    }
+
+    #[test]
+    fn parts_of_a_model_differ_to_every_eye_and_bear_the_pages_colour() {
+        for (theme, paper) in [("light", "#FFFFFF"), ("dark", "#12171E")] {
+            let colours: Vec<(&str, [f64; 3])> =
+                MODEL.iter().map(|(name, of)| (*name, linear(if theme == "light" { of.light } else { of.dark }))).collect();
+            for (at, (name, one)) in colours.iter().enumerate() {
+                for (other, two) in &colours[..at] {
+                    for eye in &EYES {
+                        let (a, b) = (lab(by(eye, *one)), lab(by(eye, *two)));
+                        let apart = a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+                        assert!(apart > 12.0, "{theme}: {name} and {other} are {apart:.1} apart");
+                    }
+                }
+                let light = |rgb| by(&XYZ, rgb)[1] + 0.05;
+                let (a, b) = (light(*one), light(linear(paper)));
+                assert!((a / b).max(b / a) > 3.0, "{theme}: {name} on {paper}, WCAG 2.1");
+            }
+        }
+    }
+
+    #[test]
+    fn the_dark_theme_repaints_each_colour_in_one_way() {
+        let all: Vec<Swatch> = PALETTE.iter().chain(PARTS).chain(PHASES.iter().chain(MODEL).map(|(_, swatch)| swatch)).copied().collect();
+        assert!(all.iter().all(|a| all.iter().all(|b| a.light != b.light || a.dark == b.dark)));
+    }
 }

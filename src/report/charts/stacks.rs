@@ -23,8 +23,8 @@ pub struct Piece {
     pub to: f64,
     /// Its colour.
     pub swatch: Swatch,
-    /// Of the same thing, another kind: drawn pale.
-    pub pale: bool,
+    /// Of the same thing, another kind: the page shines through.
+    pub faint: bool,
     /// Written into it where it fits.
     pub label: String,
 }
@@ -96,13 +96,13 @@ pub fn stacks(rows: &[Stack], ends: Ends, axis_title: &str, name: &str) -> Resul
             for piece in &row.pieces {
                 let (from, to) = (at(piece.from), at(piece.to));
                 let fill = rgb(piece.swatch);
-                let fill = if piece.pale { fill.mix(0.45).filled() } else { fill.filled() };
+                let fill = if piece.faint { fill.mix(0.45).filled() } else { fill.filled() };
                 drawn(sheet.draw(&Rectangle::new([(from, upper), (to.max(from + LEAST), lower)], fill)))?;
                 if to - from > 3 {
                     drawn(sheet.draw(&PathElement::new(vec![(to, upper), (to, lower)], PAPER.stroke_width(1))))?;
                 }
                 if to - from > width(&piece.label) + 6 {
-                    let ink = if piece.pale { INK } else { PAPER };
+                    let ink = if piece.faint { INK } else { PAPER };
                     let style = text(10.5, ink, HPos::Center, VPos::Center);
                     drawn(sheet.draw(&Text::new(piece.label.clone(), (i32::midpoint(from, to), middle), style)))?;
                 }
@@ -132,7 +132,7 @@ mod tests {
     use crate::report::charts::MODEL;
 
     fn row(label: &str, from: f64, to: f64) -> Stack {
-        let piece = Piece { from, to, swatch: MODEL[0].1, pale: false, label: label.to_owned() };
+        let piece = Piece { from, to, swatch: MODEL[0].1, faint: false, label: label.to_owned() };
         Stack { heading: Some(label.into()), label: label.into(), pieces: vec![piece], breaks: vec![to], figure: label.into() }
     }
 

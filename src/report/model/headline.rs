@@ -7,6 +7,7 @@ use super::figures::{Notes, intervals_note, value};
 use super::groups::{Colours, Group, cells_of, groups, listed, panels, readable, workload};
 use super::pairs::{Compared, Pair, pairs};
 use super::panel::{artifact_word, class_title};
+use super::places::alarms;
 use super::view::{HeadRow, Headline};
 use crate::report::charts::swatch_svg;
 use crate::report::load::{Cell, Run, Status};
@@ -30,6 +31,7 @@ pub fn headlines(run: &Run, anchor: &str, colours: &Colours) -> Vec<Headline> {
         if sentences.is_empty() && counted.iter().any(|cell| cell.backend != counted[0].backend) {
             sentences.push("The frameworks ran different artifacts: same source model, different quantisation. None is ranked.".into());
         }
+        sentences.extend(alarms(&groups(&cells)).into_iter().map(|alarm| format!("Not on the processor asked for: {alarm}")));
         sentences.extend(missing(&cells));
         sentences.extend(composed(&cells));
         if !cut.is_empty() {

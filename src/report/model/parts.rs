@@ -65,14 +65,14 @@ fn chart(measure: Measure, mut bars: Vec<Bar>) -> Result<Chart, ReportError> {
         text: true,
         ..Grid::default()
     };
-    let (mut rows, mut used, mut pale, mut broken, mut cuts) = (Vec::new(), BTreeSet::new(), false, false, BTreeSet::new());
+    let (mut rows, mut used, mut faint, mut broken, mut cuts) = (Vec::new(), BTreeSet::new(), false, false, BTreeSet::new());
     for of_phase in bars.chunk_by(|a, b| a.phase == b.phase) {
         let (drawn, cut) = readable(of_phase, BARS, |bar| &bar.cell.backend, "bars of a phase");
         cuts.insert(cut);
         for (at, bar) in drawn.into_iter().enumerate() {
             let twice = of_phase.iter().filter(|other| other.label == bar.label).count() > 1;
             let stack = stack(bar, &mut used);
-            pale |= stack.pieces.iter().any(|piece| piece.pale);
+            faint |= stack.pieces.iter().any(|piece| piece.faint);
             broken |= !stack.breaks.is_empty();
             let method = if twice { format!(", {}", bar.method) } else { String::new() };
             let label = format!("{}{method}", bar.label);
@@ -83,8 +83,8 @@ fn chart(measure: Measure, mut bars: Vec<Bar>) -> Result<Chart, ReportError> {
     let mut legend: Vec<LegendKey> =
         used.into_iter().map(|at: usize| LegendKey { key: key_svg(MODEL[at].1), text: MODEL[at].0.to_owned() }).collect();
     let mut legend_words = |text: &str| legend.push(LegendKey { key: String::new(), text: text.to_owned() });
-    if pale {
-        legend_words("pale: data movement of the part");
+    if faint {
+        legend_words("faint: data movement of the part");
     }
     if broken {
         legend_words("line across: another processor from here");
@@ -157,13 +157,13 @@ fn stack(bar: &Bar, used: &mut BTreeSet<usize>) -> Stack {
         *sums.entry((unit_rank(&layer.unit), &layer.unit, family(&layer.part), layer.class == "movement")).or_default() += layer.value;
     }
     let (mut pieces, mut breaks, mut end, mut last) = (Vec::new(), Vec::new(), 0.0, None);
-    for ((_, unit, family, pale), value) in sums.into_iter().filter(|(_, value)| *value > 0.0) {
+    for ((_, unit, family, faint), value) in sums.into_iter().filter(|(_, value)| *value > 0.0) {
         if last.is_some_and(|last| last != unit) {
             breaks.push(end);
         }
         let (name, swatch): (&str, Swatch) = MODEL[family];
         let to = end + 100.0 * value / whole;
-        pieces.push(Piece { from: end, to, swatch, pale, label: name.to_owned() });
+        pieces.push(Piece { from: end, to, swatch, faint, label: name.to_owned() });
         used.insert(family);
         (end, last) = (to, Some(unit));
     }

@@ -77,7 +77,7 @@ fn chart(cells: &[Of], stage: &str, title: &str, pass: &str) -> Result<Chart, Re
     let has = |test: fn(&PhaseShare) -> bool| cells.iter().any(|(.., parts)| parts.iter().any(|part| test(part)));
     let mut more = String::new();
     for (wanted, sentence) in [
-        (has(|part| part.phase.contains('/')), " Pale: part of the part above."),
+        (has(|part| part.phase.contains('/')), " Faint: part of the part above."),
         (has(|part| part.phase == "unaccounted"), " Grey: what no part accounts for."),
         (has(|part| part.method == "whole"), " In one piece: the runtime tells its parts not apart."),
         (has(|part| part.method == "composed"), " Composed from graph times: a bound that no engine reaches."),
@@ -85,7 +85,7 @@ fn chart(cells: &[Of], stage: &str, title: &str, pass: &str) -> Result<Chart, Re
         more.push_str(if wanted { sentence } else { "" });
     }
     let shared: Vec<&str> = cells.iter().filter(|(_, cell, _)| shares(cell)).map(|(label, ..)| label.as_str()).collect();
-    if stage.starts_with("load") && !shared.is_empty() {
+    if pass == "measure" && stage.starts_with("load") && !shared.is_empty() {
         more = format!(
             "{more} Launches that cells shared load once, which counts for the cell whose queries came first: {}.",
             listed(&shared)
@@ -119,7 +119,7 @@ fn steps(name: &str, parts: &[&PhaseShare]) -> Vec<Stack> {
             inner += part.ms;
         }
         let swatch = STAGES[usize::from(part.phase == "unaccounted")];
-        let piece = Piece { from, to: from + part.ms, swatch, pale: nested, label: String::new() };
+        let piece = Piece { from, to: from + part.ms, swatch, faint: nested, label: String::new() };
         rows.push(Stack {
             heading: rows.is_empty().then(|| heading.clone()),
             label: words(part),

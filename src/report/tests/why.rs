@@ -58,7 +58,7 @@ fn parts_of_the_model_are_shares_of_their_phase() {
     let drawing = drawings(why)[0];
     assert_eq!(drawing.matches("NPU 92.2 %, CPU 7.8").count(), 8, "two frameworks, two quantisations, two phases");
     assert!(drawing.contains("% of the thread cycles of the emulator of the phase"));
-    assert!(why.contains("pale: data movement") && why.contains("line across") && why.contains("shares of the work"));
+    assert!(why.contains("faint: data movement") && why.contains("line across") && why.contains("shares of the work"));
     assert!(why.contains("read shares within one processor"));
     let pc = part(&page, NATIVE, "id=\"r0-out\"");
     assert!(!pc.contains("Where the time goes"), "the PC's engines have no profile here");
@@ -152,6 +152,9 @@ fn a_processor_that_was_not_asked_for_raises_an_alarm() {
     let alarm = part(why, "class=\"alarm\"", "</div>");
     assert_eq!(alarm.matches("<li>").count(), 1, "three cells, one sentence");
     assert!(alarm.contains("ort-qnn · w8a16: the NPU was asked for, a mix of processors did the work."), "{alarm}");
+    let first_screen = part(&page, "class=\"headlines", "</section>");
+    assert_eq!(first_screen.matches("Not on the processor asked for: ort-qnn · w8a16: the NPU").count(), 1);
+    assert!(page.contains("href=\"#r0-p0-why\""), "the contents lead to it");
     assert!(why.contains("; 6 more are in fallbacks.csv") && why.contains("<td>&lt;b onclick=x&gt;38</td><td>Hardmax</td>"));
     assert!(
         why.contains("<td>the whole model</td><td>—</td><td>npu</td><td>nowhere: the launch failed</td><td>the runtime gives none</td>")
