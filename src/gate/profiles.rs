@@ -39,10 +39,14 @@ pub struct Pair {
     pub phase: String,
     /// What A's numbers are, and what B's: unit, meaning, method.
     pub measures: [Measure; 2],
-    /// Sums over the phase.
+    /// Sums over the phase, of the operations whose value is known.
     pub totals: [f64; 2],
+    /// Operations whose value the tool does not know.
+    pub unknown: [usize; 2],
     /// B less A, where both numbers are of one kind.
     pub difference: Option<f64>,
+    /// Why there is no difference, and only shares stand side by side.
+    pub unlike: Option<String>,
     /// By part of the model; empty for other networks.
     pub parts: Vec<Change>,
     /// By kind of operation.
@@ -92,7 +96,9 @@ pub struct Change {
 /// A table that can't be read, or that is of a bench that did not know parts of models.
 pub fn compare(a: &Run, b: &Run, picks: [&dyn Fn(&Cell) -> bool; 2]) -> Result<Profiles, TableError> {
     let [of_a, of_b] = [(a, picks[0]), (b, picks[1])].map(|(run, pick)| {
-        let wanted: BTreeSet<&Key> = run.cells.iter().filter(|(_, cell)| cell.is_ok() && pick(cell)).map(|(key, _)| key).collect();
+        // A cell is unverified, too, for where its operations ran: its profile is what one wants to see then.
+        let profiled = |cell: &Cell| cell.is_ok() || cell.field("status") == "unverified";
+        let wanted: BTreeSet<&Key> = run.cells.iter().filter(|(_, cell)| profiled(cell) && pick(cell)).map(|(key, _)| key).collect();
         ops(&run.folder).map(|mut ops| {
             ops.retain(|key, _| wanted.contains(key));
             ops
@@ -102,7 +108,12 @@ pub fn compare(a: &Run, b: &Run, picks: [&dyn Fn(&Cell) -> bool; 2]) -> Result<P
     let mut found = Profiles::default();
     for (name, ops) in [("A", &of_a), ("B", &of_b)] {
         if ops.is_empty() {
-            found.notes.push(format!("{name} has no profile of a cell that is ok: [measure] profile = \"layers\" makes one"));
+            found.notes.push(format!("{name} has no profile of a cell that ran: [measure] profile = \"layers\" makes one"));
+        }
+    }
+    for (name, run, ops) in [("A", a, &of_a), ("B", b, &of_b)] {
+        for key in ops.keys().filter(|key| !run.cells[*key].is_ok()) {
+            found.notes.push(format!("{} is unverified in {name}: {}", key.cell, run.cells[key].field("reason")));
         }
     }
     let same = of_a.keys().any(|key| of_b.contains_key(key));
@@ -120,8 +131,10 @@ pub fn compare(a: &Run, b: &Run, picks: [&dyn Fn(&Cell) -> bool; 2]) -> Result<P
             found.notes.push(format!("{} ({one}) and {} ({two}) are of two classes: not compared", key.cell, other.cell));
             continue;
         }
-        let one_framework = a.cells[key].field("backend") == b.cells[other].field("backend");
-        found.pairs.extend(pairs((key, ops), (other, &of_b[other]), classes[0], one_framework));
+        let cells = [&a.cells[key], &b.cells[other]];
+        for phase in ["prefill", "decode", ""] {
+            found.pairs.extend(pair(phase, (key, ops), (other, &of_b[other]), cells, &mut found.notes));
+        }
     }
     if same {
         let only = of_b.keys().filter(|key| !of_a.contains_key(key));
@@ -152,14 +165,8 @@ fn partner<'a>(a: &Run, key: &Key, b: &Run, of_b: &'a BTreeMap<Key, Vec<Op>>, no
     }
 }
 
-fn pairs(a: (&Key, &Vec<Op>), b: (&Key, &Vec<Op>), class: &str, one_framework: bool) -> Vec<Pair> {
-    let phases: BTreeSet<&str> = a.1.iter().map(|op| op.phase.as_str()).collect();
-    // Prefill before decode.
-    let both = phases.into_iter().rev().filter(|phase| b.1.iter().any(|op| op.phase == *phase));
-    both.filter_map(|phase| pair(phase, a, b, class, one_framework)).collect()
-}
-
-fn pair(phase: &str, a: (&Key, &Vec<Op>), b: (&Key, &Vec<Op>), class: &str, one_framework: bool) -> Option<Pair> {
+/// Nothing where one of them has no operation of the phase.
+fn pair(phase: &str, a: (&Key, &Vec<Op>), b: (&Key, &Vec<Op>), cells: [&Cell; 2], notes: &mut Vec<String>) -> Option<Pair> {
     let [of_a, of_b] = [a.1, b.1].map(|ops| {
         let mut by: BTreeMap<&Measure, Vec<&Op>> = BTreeMap::new();
         ops.iter().filter(|op| op.phase == phase).for_each(|op| by.entry(&op.measure).or_default().push(op));
@@ -168,26 +175,50 @@ fn pair(phase: &str, a: (&Key, &Vec<Op>), b: (&Key, &Vec<Op>), class: &str, one_
     // Two profiles of one graph are not added up: those of one kind on both sides first.
     let like = of_a.keys().flat_map(|one| of_b.keys().map(move |two| (*one, *two))).find(|(one, two)| one.like(two));
     let (one, two) = like.or_else(|| Some((*of_a.keys().next()?, *of_b.keys().next()?)))?;
+    for (name, key, of, taken) in [("A", a.0, &of_a, one), ("B", b.0, &of_b, two)] {
+        for left in of.keys().filter(|left| **left != taken) {
+            let (n, Measure { unit, method, .. }) = (of[*left].len(), left);
+            notes.push(format!(
+                "{} in {name}: {n} operations in {unit} by {method} are left out, they are no parts of the others' sum",
+                key.cell
+            ));
+        }
+    }
     let sides = [&of_a[one], &of_b[two]];
     let totals = sides.map(|ops| ops.iter().filter_map(|op| op.value).sum::<f64>());
-    let difference = one.like(two).then(|| totals[1] - totals[0]);
+    let unlike = unlike(phase, [one, two], cells);
+    let difference = unlike.is_none().then(|| totals[1] - totals[0]);
     let by = |name: &dyn Fn(&Op) -> Option<String>| changes(sides, totals, difference, name);
     let has_parts = sides.iter().all(|ops| ops.iter().any(|op| op.part.is_some()));
     let word = |word: &Option<String>| Some(word.clone().unwrap_or_else(|| "not told".to_owned()));
-    let mut operations = if one_framework { by(&|op| Some(op.name.clone())) } else { Vec::new() };
+    let mut operations = if cells[0].field("backend") == cells[1].field("backend") { by(&|op| Some(op.name.clone())) } else { Vec::new() };
     operations.retain(|change| change.difference.is_some_and(|d| d != 0.0));
     operations.truncate(MOST_OPERATIONS);
     Some(Pair {
         a: a.0.cell.clone(),
         b: b.0.cell.clone(),
-        class: class.to_owned(),
+        class: cells[0].field("device_class").to_owned(),
         phase: phase.to_owned(),
         measures: [one.clone(), two.clone()],
         totals,
+        unknown: sides.map(|ops| ops.iter().filter(|op| op.value.is_none()).count()),
         difference,
+        unlike,
         parts: if has_parts { by(&|op| word(&op.part)) } else { Vec::new() },
         kinds: by(&|op| word(&op.kind)),
         operations,
+    })
+}
+
+/// Why numbers of two profiles have no difference. Values are of one run of a graph: a prefill graph of 128 tokens does four times the work of one of 32.
+fn unlike(phase: &str, [one, two]: [&Measure; 2], [a, b]: [&Cell; 2]) -> Option<String> {
+    if !one.like(two) {
+        return Some("numbers of two kinds".to_owned());
+    }
+    let [of_a, of_b] = [a, b].map(|cell| cell.field("chunk"));
+    (phase == "prefill" && of_a != of_b).then(|| {
+        let tokens = |chunk: &str| if chunk.is_empty() { "an unknown number of tokens".to_owned() } else { format!("{chunk} tokens") };
+        format!("one run of the prefill graph takes {} in A, {} in B", tokens(of_a), tokens(of_b))
     })
 }
 
@@ -206,7 +237,9 @@ fn changes(sides: [&Vec<&Op>; 2], totals: [f64; 2], whole: Option<f64>, name: &d
     }
     let change = |(name, (values, ops)): (String, ([Option<f64>; 2], [usize; 2]))| {
         let share = |side: usize| values[side].filter(|_| totals[side] > 0.0).map(|value| value / totals[side]);
-        let difference = whole.map(|_| values[1].unwrap_or(0.0) - values[0].unwrap_or(0.0));
+        // What a side does not have is 0 there; what it has and does not know is not.
+        let known = (0..2).all(|side| ops[side] == 0 || values[side].is_some());
+        let difference = whole.filter(|_| known).map(|_| values[1].unwrap_or(0.0) - values[0].unwrap_or(0.0));
         let of_difference = whole.zip(difference).filter(|(whole, _)| *whole != 0.0).map(|(whole, part)| part / whole);
         Change { name, values, shares: [share(0), share(1)], ops, difference, of_difference }
     };

@@ -51,6 +51,9 @@ fn base(planned: &PlannedCell, pass: Pass, manifest: &Manifest, stage: &str) -> 
 
 /// The parts of one stage over its launches.
 fn of_stage(launches: &[&StageTimes], base: impl Fn() -> Row) -> Vec<Row> {
+    // A launch that can't be split is no part beside the parts of those that can.
+    let split: Vec<&StageTimes> = launches.iter().copied().filter(|times| times.pieces.len() > 1).collect();
+    let launches = if split.is_empty() { launches } else { &split };
     let mut phases: Vec<&str> = Vec::new();
     for piece in launches.iter().flat_map(|times| &times.pieces) {
         if !phases.contains(&piece.phase.as_str()) {

@@ -47,11 +47,16 @@ impl CellPlaced {
 
     /// Share of the time or cycles that is on the unit asked for, the lowest of its phases; nothing where several were asked for.
     fn asked_share(&self) -> Option<f64> {
-        let mut phases: BTreeMap<(&str, &str), f64> = BTreeMap::new();
+        let mut phases: BTreeMap<(&str, &str, &str), f64> = BTreeMap::new();
         // What nobody says of a unit is on none.
         for (row, share) in self.placed.iter().filter(|row| row.unit.is_some()).filter_map(|row| Some((row, row.share?))) {
             let here = row.unit.as_deref() == Some(self.asked.as_str());
-            *phases.entry((&row.phase, &row.method)).or_default() += if here { share } else { 0.0 };
+            *phases.entry((&row.phase, &row.method, &row.value_unit)).or_default() += if here { share } else { 0.0 };
+        }
+        // Cycles and times are no parts of one whole.
+        let kinds: BTreeSet<(&str, &str)> = phases.keys().map(|(phase, method, _)| (*phase, *method)).collect();
+        if kinds.len() < phases.len() {
+            return None;
         }
         phases.into_values().reduce(f64::min).filter(|_| self.asked != Unit::Hybrid)
     }
@@ -77,7 +82,16 @@ pub fn check(recorded: &mut Recorded, plan: &Plan) -> BTreeMap<String, CellPlace
         // Where all went well, something ran every operation.
         let happened = |op: &Fallback, r: &Record| op.unit.is_some() || r.status != Status::Ok;
         let told = launches().flat_map(|r| placement::fallbacks(asked, &r.parsed).into_iter().filter(move |op| happened(op, r)));
-        let fallbacks: Vec<Fallback> = told.filter(|op| known.insert((op.op.clone(), op.unit.clone()))).collect();
+        let mut fallbacks: Vec<Fallback> = Vec::new();
+        for op in told {
+            if known.insert((op.op.clone(), op.unit.clone())) {
+                fallbacks.push(op);
+            } else if let Some(first) = fallbacks.iter_mut().find(|first| (&first.op, &first.unit) == (&op.op, &op.unit)) {
+                // One launch names the operation, another one says why.
+                first.op_type = first.op_type.take().or(op.op_type);
+                first.reason = first.reason.take().or(op.reason);
+            }
+        }
         if placed.is_empty() && fallbacks.is_empty() {
             continue;
         }

@@ -60,10 +60,17 @@ pub fn check(recorded: &mut Recorded, plan: &Plan, manifest: &Manifest) -> BTree
 /// What the profiling pass has of counted traffic, where there is a roof to hold it against.
 fn trace<'a>(roofed: &mut Roofed, profiled: impl Iterator<Item = &'a Record>) {
     let Some((_, peak, _)) = &roofed.roof else { return };
-    let Some(traffic) = profiled.flat_map(|r| &r.parsed.dram).find(|traffic| traffic.phase == "decode") else { return };
-    let gb_s = traffic.gb_s();
-    let odd = if gb_s > peak.gb_s { "warning: over the peak, so that it is of another device: " } else { "" };
-    roofed.note = format!("{}; {odd}{gb_s:.1} GB/s counted by {}", roofed.note, traffic.source);
+    // A model in several binaries has a traffic for each: all of one launch, one after the other.
+    let decode = |r: &'a Record| r.parsed.dram.iter().filter(|traffic| traffic.phase == "decode").collect::<Vec<_>>();
+    let Some(all) = profiled.map(decode).find(|all| !all.is_empty()) else { return };
+    let (bytes, us) = all.iter().fold((0.0, 0.0), |(bytes, us), one| (bytes + one.read_bytes + one.write_bytes, us + one.time_us));
+    if us <= 0.0 {
+        return;
+    }
+    let gb_s = bytes / us / 1e3;
+    let odd = if gb_s > peak.gb_s { "warning: over the peak, so that one of the two is wrong: " } else { "" };
+    let of = if all.len() > 1 { format!(" over {} traces", all.len()) } else { String::new() };
+    roofed.note = format!("{}; {odd}{gb_s:.1} GB/s counted by {}{of}", roofed.note, all[0].source);
     roofed.traced = Some(gb_s);
 }
 

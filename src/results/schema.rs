@@ -327,7 +327,12 @@ pub const CELLS: Table = Table {
             true,
             "tokens that static graphs attend over, whatever the depth (rule R7), as the artifact or its configuration says; empty where attention grows with the depth, or nobody tells",
         ),
-        c("kv_depth", Int, false, "tokens of the KV cache at the end of a measured query: prompt and generated ones"),
+        c(
+            "kv_depth",
+            Int,
+            false,
+            "tokens that the last decode step of a query attends over: the prompt and all generated ones but the last, which is never fed",
+        ),
         c("weight_bits", Float, true, "as the artifact says"),
         c("act_bits", Float, true, "as the artifact says"),
         c("kv_bits", Float, true, "as the artifact says"),

@@ -50,7 +50,8 @@ pub fn row(
     ] {
         row.maybe(column, cell.axes.get(&axis));
     }
-    row.set("template", plan.template(&cell.model.name)).set("kv_depth", cell.workload.prompt_tokens() + cell.workload.gen_tokens());
+    row.set("template", plan.template(&cell.model.name))
+        .set("kv_depth", (cell.workload.prompt_tokens() + cell.workload.gen_tokens()).saturating_sub(1));
     facts(&mut row, planned, manifest);
 
     let all: Vec<&Record> = recorded.launches.iter().map(|(_, r)| r).filter(|r| r.cell == planned.id && r.pass == Pass::Measure).collect();

@@ -38,11 +38,16 @@ impl<'a> Ended<'a> {
 /// The verdict over the cells of one combination, with the operation that it is about.
 fn verdict<'a>(cells: &[&Ended<'a>]) -> (&'static str, Option<&'a Fallback>) {
     let fallback = |ran: bool| cells.iter().find_map(|cell| cell.fallback(ran));
-    if let Some(op) = fallback(true) {
-        return (if op.op.is_empty() { "fails" } else { "runs-with-fallback" }, Some(op));
+    // What came to its end, with operations elsewhere; a launch that broke proves nothing by where its first operations ran.
+    let ended = cells.iter().filter(|cell| matches!(cell.status, Status::Ok | Status::Unverified));
+    if let Some(op) = ended.filter_map(|cell| cell.fallback(true)).find(|op| !op.op.is_empty()) {
+        return ("runs-with-fallback", Some(op));
     }
     if cells.iter().any(|cell| cell.status == Status::Ok) {
         return ("runs", None);
+    }
+    if let Some(op) = fallback(true).filter(|op| op.op.is_empty()) {
+        return ("fails", Some(op));
     }
     match fallback(false) {
         Some(op) => ("fails-at-op", Some(op)),

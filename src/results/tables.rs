@@ -405,8 +405,11 @@ impl Context<'_> {
         }
         row.number("mem_growth_mb_per_h_lo", m.memory.growth.map(|g| g.lo)).number("mem_growth_mb_per_h_hi", m.memory.growth.map(|g| g.hi));
         let absent: Vec<String> = m.memory.absent.iter().map(|(name, why)| format!("{name}={why}")).collect();
-        row.set("absent", absent.join(";")).maybe("lmkd_kills", record.lmkd_kills);
-        row.maybe("adb_round_trips", Some(record.round_trips).filter(|n| *n > 0));
+        row.set("absent", absent.join(";"));
+        // Of the process: in the row of the first of its cells alone, so that they can be added up.
+        if record.shared.as_ref().is_none_or(|shared| shared.place == 0) {
+            row.maybe("lmkd_kills", record.lmkd_kills).maybe("adb_round_trips", Some(record.round_trips).filter(|n| *n > 0));
+        }
         row.number("wall_ms", done().next().map(|_| record.took().as_secs_f64() * 1e3));
         if let Some(shared) = &record.shared {
             row.set("process", &shared.process).set("process_place", shared.place);

@@ -76,7 +76,10 @@ pub fn check(
     let artifacts = cx.artifacts(&file.artifact.unwrap_or_default(), &models);
     let matrix = file.matrix.as_ref().map(|m| (cx.matrix(&m.value, &models), m));
     let seed = file.measure.as_ref().and_then(|m| m.seed.as_ref()).map_or(1, |s| s.value);
-    let share_launches = cx.share_launches(file.measure.as_ref().and_then(|m| m.share_launches.as_ref()), file.power.is_some());
+    let of_process = |r: &wire::Require| r.metric.as_ref().is_some_and(|metric| ["load", "memory"].contains(&metric.value.as_str()));
+    let required = file.require.iter().flatten().any(|r| of_process(&r.value));
+    let wished = file.measure.as_ref().and_then(|m| m.share_launches.as_ref());
+    let share_launches = cx.share_launches(wished, file.power.is_some(), required);
     let measure = cx.measure(file.measure.unwrap_or_default());
     let quantised = matrix.as_ref().and_then(|(m, _)| m.quant.iter().copied().find(|q| !q.is_float()));
     let verify = cx.verify(file.verify.unwrap_or_default(), &models, quantised);

@@ -107,7 +107,9 @@ pub fn estimate(plan: &Plan, backends: &[&dyn Backend], assume: &Assumptions) ->
     let settle = plan.settle.as_ref().map_or(0.0, |s| s.timeout_ms as f64 / 1e3);
     let blocks = if m.order == Order::Interleaved { max } else { groups.len() as f64 };
     let longest: f64 = groups.iter().map(|group| of_group(group, max, longest_of(group.len()))).sum();
-    let longest = longest + profiled.len() as f64 * longest_launch;
+    // One that cells share may hang for all of them, and then each is launched alone.
+    let hung: f64 = groups.iter().filter(|group| group.len() > 1).map(|group| longest_of(group.len())).sum();
+    let longest = longest + hung + profiled.len() as f64 * longest_launch;
     let worst = (longest + blocks * settle).min(budget + settle + block);
     // The budget is the measurement's: a soak has a duration of its own, after the time that its load may take.
     let soaks = plan.soaked().len();

@@ -30,7 +30,7 @@ impl Bounds {
     /// The middle and how wrong it may be; nothing where the bounds contradict each other or one of them is open.
     pub fn middle(self) -> Option<(i64, i64)> {
         let known = self.low <= self.high && self.low != i64::MIN && self.high != i64::MAX;
-        known.then(|| (self.low.midpoint(self.high), (self.high - self.low) / 2 + 1))
+        known.then(|| (self.low.midpoint(self.high), self.high.saturating_sub(self.low) / 2 + 1))
     }
 }
 

@@ -46,7 +46,9 @@ pub fn ran(record: &Record) -> Option<(u64, Option<u64>)> {
 /// Begin and end of a launch: of a process that cells shared, of this cell's part.
 fn window(record: &Record) -> Option<(u64, Option<u64>)> {
     let part = |shared: &Shared| (shared.window_ns.0, Some(shared.window_ns.1));
-    record.shared.as_ref().map(part).or_else(|| ran(record))
+    // What left no evidence has no place in time.
+    let process = ran(record)?;
+    Some(record.shared.as_ref().map_or(process, part))
 }
 
 /// The first cell of a process, which has what is of all of it.

@@ -67,7 +67,8 @@ pub fn chrome(bytes: &[u8]) -> Option<Timeline> {
     }
     let name = |thread: &Thread| events.names.get(thread).cloned().unwrap_or_else(|| format!("thread {}", thread.1));
     let unended: usize = events.open.values().map(Vec::len).sum();
-    let slices = events.slices.iter().map(|(thread, slice)| Slice { track: name(thread), ..slice.clone() }).collect();
+    let slices = std::mem::take(&mut events.slices).into_iter();
+    let slices = slices.map(|(thread, slice)| Slice { track: name(&thread), ..slice }).collect();
     Some(Timeline { title: String::new(), clock: Clock::Own, slices, skipped: events.skipped + unended, cut: !whole })
 }
 

@@ -79,6 +79,7 @@ fn in_words(profiles: &Profiles) -> String {
             lines.push(format!("  {title}"));
             lines.extend(aligned(&table(pair, changes)));
         }
+        lines.extend(unknown(pair).map(|words| format!("  {words}")));
     }
     lines.extend(profiles.notes.iter().map(|note| format!("note: {note}")));
     lines.iter().map(|line| printable(line.trim_end()) + "\n").collect()
@@ -87,7 +88,7 @@ fn in_words(profiles: &Profiles) -> String {
 fn in_markdown(profiles: &Profiles) -> String {
     let mut lines = vec!["### bench compare --layers".to_owned(), String::new(), METHOD.to_owned()];
     for pair in &profiles.pairs {
-        lines.extend([String::new(), format!("**{}**: A {}, B {}", phase(pair), escape(&pair.a), escape(&pair.b))]);
+        lines.extend([String::new(), format!("**{}**: A {}, B {}", escape(phase(pair)), escape(&pair.a), escape(&pair.b))]);
         lines.extend([String::new(), escape(&numbers(pair))]);
         for (title, changes) in groups(pair) {
             let rows = table(pair, changes);
@@ -99,6 +100,7 @@ fn in_markdown(profiles: &Profiles) -> String {
             ]);
             lines.extend(rows[1..].iter().map(row));
         }
+        lines.extend(unknown(pair).into_iter().flat_map(|words| [String::new(), words]));
     }
     lines.push(String::new());
     lines.extend(profiles.notes.iter().map(|note| format!("- {}", escape(note))));
@@ -127,8 +129,16 @@ fn numbers(pair: &Pair) -> String {
     match pair.difference {
         Some(difference) if a == b => format!("{}: {of_a} in A, {of_b} in B, {}", words(a), more(difference)),
         Some(difference) => format!("{of_a} {} in A, {of_b} {} in B, {}", words(a), words(b), more(difference)),
-        None => format!("A has {of_a} {}, B {of_b} {}: numbers of two kinds, only shares stand side by side", words(a), words(b)),
+        None => {
+            let why = pair.unlike.as_deref().unwrap_or_default();
+            format!("A has {of_a} {}, B {of_b} {}: {why}, only shares stand side by side", words(a), words(b))
+        }
     }
+}
+
+fn unknown(pair: &Pair) -> Option<String> {
+    let [a, b] = pair.unknown;
+    (a + b > 0).then(|| format!("no value is known of {a} operations in A and {b} in B"))
 }
 
 fn more(difference: f64) -> String {

@@ -66,9 +66,10 @@ fn one_framework_by_hand() {
             ("mlp", Some(110.0), Some(1.1), [1, 2]),
             ("q_proj", Some(-10.0), Some(-0.1), [1, 1]),
             ("attention", Some(0.0), Some(0.0), [1, 1]),
-            ("norm", Some(0.0), Some(0.0), [1, 0]),
+            ("norm", None, None, [1, 0]),
         ]
     );
+    assert_eq!(pair.unknown, [1, 0], "what A does not know of its norm is not 0");
     let kinds: Vec<_> = pair.kinds.iter().map(|c| (c.name.as_str(), c.values, c.difference)).collect();
     assert_eq!(kinds[0], ("matmul", [Some(400.0), Some(490.0)], Some(90.0)));
     assert_eq!(kinds[1], ("convert", [None, Some(10.0)], Some(10.0)));
@@ -95,6 +96,27 @@ fn two_frameworks_have_parts_in_common_and_no_names() {
     let (_three, emulated) = run(&genie, &[("g", "genie", "w4", "emulator")]);
     let found = compare(&a, &emulated, [&all, &all]).unwrap();
     assert!(found.pairs.is_empty() && found.notes.iter().any(|note| note.contains("two classes")), "{found:?}");
+}
+
+#[test]
+fn unlike_graphs_and_unverified_cells() {
+    let rows = [
+        ["c", "prefill", "q", "q_proj", "matmul", "400", "us", "m", ""],
+        ["c", "prefill", "fell", "mlp", "matmul", "9", "cycles", "m", ""],
+    ];
+    let cells = [("c", "mnn", "w4", "pc")];
+    let ((_one, mut a), (_two, mut b)) = (run(&rows, &cells), run(&rows[..1], &cells));
+    let key = Key { device: "d".to_owned(), cell: "c".to_owned() };
+    for (run, chunk) in [(&mut a, "128"), (&mut b, "32")] {
+        run.cells.get_mut(&key).unwrap().fields.insert("chunk", chunk.to_owned());
+    }
+    a.cells.get_mut(&key).unwrap().fields.extend([("status", "unverified".to_owned()), ("reason", "npu asked".to_owned())]);
+    let found = compare(&a, &b, [&all, &all]).unwrap();
+    assert_eq!(found.pairs[0].difference, None);
+    assert_eq!(found.pairs[0].unlike.as_deref(), Some("one run of the prefill graph takes 128 tokens in A, 32 tokens in B"));
+    assert_eq!((found.pairs[0].totals, found.pairs[0].unknown), ([400.0, 400.0], [0, 0]), "cycles are no part of the sum");
+    assert!(found.notes.iter().any(|note| note == "c is unverified in A: npu asked"), "{:?}", found.notes);
+    assert!(found.notes.iter().any(|note| note.contains("1 operations in cycles")), "{:?}", found.notes);
 }
 
 #[test]

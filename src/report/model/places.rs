@@ -1,5 +1,7 @@
 //! Which processor ran what: asked against found, operations that fell back, and what runs at all.
 
+use std::collections::HashMap;
+
 use super::figures::{DASH, number};
 use super::groups::{Group, workload};
 use super::view::Grid;
@@ -77,14 +79,17 @@ pub fn placement(run: &Run, groups: &[Group]) -> Option<Grid> {
 /// Operations that ran elsewhere than asked; those that several cells share once.
 pub fn fallbacks(run: &Run, groups: &[Group]) -> Option<Grid> {
     let mut found: Vec<(String, &Fallback, usize)> = Vec::new();
+    let mut places: HashMap<(String, &str, &str, &str), usize> = HashMap::new();
     for group in groups {
         for cell in &group.cells {
             let label = label(groups, group, cell);
             for fallback in run.fallbacks.get(&cell.key).into_iter().flatten() {
-                match found.iter_mut().find(|(of, known, _)| *of == label && *known == fallback) {
-                    Some((.., cells)) => *cells += 1,
-                    None => found.push((label.clone(), fallback, 1)),
+                let key = (label.clone(), fallback.op.as_str(), fallback.unit.as_str(), fallback.reason.as_str());
+                let place = *places.entry(key).or_insert(found.len());
+                if place == found.len() {
+                    found.push((label.clone(), fallback, 0));
                 }
+                found[place].2 += 1;
             }
         }
     }

@@ -56,13 +56,14 @@ impl Context<'_> {
         }
     }
 
-    /// A gauge tells the energy of a process, not of the queries that one of its cells asked.
-    pub(super) fn share_launches(&mut self, wire: Option<&At<bool>>, power: bool) -> bool {
+    /// A gauge tells the energy of a process, not of the queries that one of its cells asked. Load and memory are told of the launches in which a cell comes
+    /// first: too few where they are `required`.
+    pub(super) fn share_launches(&mut self, wire: Option<&At<bool>>, power: bool, required: bool) -> bool {
         if let Some(at) = wire.filter(|at| at.value && power) {
             let help = "take it out: with [power] every cell has its own launches".to_owned();
             self.out.error(at.span(), "`share-launches` and [power] exclude each other", help);
         }
-        wire.map_or(!power, |at| at.value)
+        wire.map_or(!power && !required, |at| at.value)
     }
 
     fn warmup(&mut self, wire: &wire::Warmup) -> (u32, u32) {

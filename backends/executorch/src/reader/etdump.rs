@@ -45,6 +45,9 @@ struct Sum {
     count: u32,
 }
 
+/// Kinds of events that are kept; a model has some ten thousand operations.
+const MOST_KINDS: usize = 1 << 18;
+
 /// Reads the dump. `Err` for a file that holds no event that can be reached.
 pub(super) fn reading(bytes: &[u8]) -> Result<Reading, String> {
     let damaged = || "a damaged ETDump: its tables lead nowhere".to_owned();
@@ -82,6 +85,10 @@ pub(super) fn reading(bytes: &[u8]) -> Result<Reading, String> {
                 delegate: id.is_some(),
                 name: id.or_else(|| event.text(0)).unwrap_or_default(),
             };
+            if places.len() >= MOST_KINDS && !places.contains_key(&key) {
+                lost += 1;
+                continue;
+            }
             let place = *places.entry(key.clone()).or_insert(sums.len());
             if place == sums.len() {
                 sums.push(Sum { key, ticks: 0.0, count: 0 });

@@ -118,6 +118,7 @@ struct Trace {
     events: usize,
     /// The first line that is none, and why.
     bad: Option<String>,
+    unread: usize,
     /// ms.
     load: f64,
     /// Sums of what is told beside the nodes, us, by [`TOLD`].
@@ -171,6 +172,7 @@ impl Trace {
                 Err(error) => {
                     let line = self.lines;
                     self.bad.get_or_insert_with(|| format!("line {line}: {error}"));
+                    self.unread += 1;
                     return;
                 }
             }
@@ -247,10 +249,15 @@ impl Trace {
     }
 
     fn finish(self) -> Result<Reading, String> {
-        if self.events == 0 && self.cut {
+        if self.events == 0 && (self.cut || self.bad.is_some()) {
             return Err(format!("the trace holds no whole event: {}", self.bad.unwrap_or_else(|| "it is cut".to_owned())));
         }
         let mut reading = Reading::default();
+        if self.unread > 1 {
+            // The last line of a cut trace is half an event.
+            let first = self.bad.unwrap_or_default();
+            reading.warnings.push(format!("{} lines are no whole event and are left out, the first: {first}", self.unread));
+        }
         if self.cut {
             reading.warnings.push("the trace is not closed: the process ended before its end, what is whole is read".to_owned());
         }

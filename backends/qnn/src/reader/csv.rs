@@ -26,7 +26,7 @@ use super::ops::{Op, phase_of, report, time, with_total, with_unit};
 /// `Layer::method` of these profiles.
 const METHOD: &str = "qnn-detailed";
 
-/// Operations of one execution.
+/// Operations of one execution, and of all graphs.
 const MOST_OPS: usize = 1 << 20;
 /// Events of one execution, and of loading.
 const MOST_EVENTS: usize = 256;
@@ -77,6 +77,8 @@ struct Profile {
     load: Load,
     current: Execution,
     graphs: Vec<Graph>,
+    /// Operations of all of them.
+    kept: usize,
     /// What did not fit.
     beyond: usize,
     npu: Option<NpuProfile>,
@@ -174,11 +176,14 @@ impl Profile {
         let ops = &ops[..*used];
         let told = events.iter().filter_map(|event| Some((event.identifier.as_str(), event.value?, event.unit.as_str())));
         self.npu = merged(self.npu.take(), npu::of_executions(std::iter::once(told)).as_ref());
-        let room = self.graphs.len() < MOST_GRAPHS;
+        let room = self.graphs.len() < MOST_GRAPHS && self.kept + *used <= MOST_OPS;
         // Mostly it is the graph of the execution before.
         match self.graphs.iter_mut().rev().find(|graph| graph.has(ops)) {
             Some(graph) => graph.add(ops, events),
-            None if room => self.graphs.push(Graph::new(ops, events)),
+            None if room => {
+                self.kept += ops.len();
+                self.graphs.push(Graph::new(ops, events));
+            }
             None => self.beyond += 1,
         }
         events.clear();
