@@ -5,6 +5,9 @@ use std::{
     collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
+    sync::mpsc,
+    thread,
+    time::Duration,
 };
 
 use minijinja::{Environment, Error, ErrorKind, context, syntax::SyntaxConfig};
@@ -19,6 +22,14 @@ const CONFIG: &str = "tokenizer_config.json";
 const MAX_BYTES: u64 = 64 << 20;
 /// Steps of the template's program for one prompt: it may be anybody's, and must end.
 const FUEL: u64 = 1 << 20;
+/// The longest template that is read: published ones have some kB.
+const MAX_SOURCE: usize = 256 << 10;
+/// The longest prompt that one may give. Real ones add some hundred characters to the message.
+const MAX_RENDERED: usize = 1 << 20;
+/// Templates nest, and values that they make too: reading and writing them takes stack for each level.
+const STACK: usize = 512 << 20;
+/// Fuel counts steps, and one step can write a value that doubled sixty times.
+const LONGEST: Duration = Duration::from_secs(10);
 /// Name of the template in messages.
 const NAME: &str = "chat template";
 
@@ -81,6 +92,20 @@ impl ChatTemplate {
     /// The template fails, or does not hold the message.
     pub fn render(&self, message: &str) -> Result<String, ChatError> {
         let failed = |why: String| ChatError::Template { tokenizer: self.tokenizer.clone(), why };
+        if self.source.len() > MAX_SOURCE {
+            return Err(failed(format!("it has {} bytes, more than any", self.source.len())));
+        }
+        let (send, receive) = mpsc::channel();
+        let (own, text) = (self.clone(), message.to_owned());
+        let work = move || send.send(own.rendered(&text)).unwrap_or_default();
+        // One that does not end is left behind: it ends with bench.
+        thread::Builder::new().stack_size(STACK).spawn(work).map_err(|e| failed(e.to_string()))?;
+        let why = |_| failed(format!("it did not end within {} s", LONGEST.as_secs()));
+        let text = receive.recv_timeout(LONGEST).map_err(why)?.map_err(failed)?;
+        if text.contains(message.trim()) { Ok(text) } else { Err(failed("it leaves the message out, or changes it".to_owned())) }
+    }
+
+    fn rendered(&self, message: &str) -> Result<String, String> {
         let mut environment = Environment::new();
         let trimmed = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
         environment.set_syntax(trimmed.expect("the usual marks"));
@@ -97,15 +122,31 @@ impl ChatTemplate {
             // A token that the model does not have is no variable either.
             let tokens = [("bos_token", &self.bos), ("eos_token", &self.eos)];
             words.extend(tokens.into_iter().filter_map(|(name, token)| Some((name, token.as_deref()?.into()))));
-            template.render(words)
+            let mut text = Bounded(Vec::new());
+            template.render_captured_to(words, &mut text).map(|_| text.0)
         });
-        let text = rendered.map_err(|e| failed(words(&e)))?;
-        if text.contains(message.trim()) { Ok(text) } else { Err(failed("it leaves the message out, or changes it".to_owned())) }
+        let text = rendered.map_err(|e| words(&e))?;
+        String::from_utf8(text).map_err(|e| e.to_string())
     }
 
     /// The template's text and special tokens, for whoever has to know that they are still the same.
     pub fn bytes(&self) -> Vec<u8> {
         format!("{}\0{:?}\0{:?}", self.source, self.bos, self.eos).into_bytes()
+    }
+}
+
+/// A text of bounded length.
+struct Bounded(Vec<u8>);
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > MAX_RENDERED {
+            return Err(io::Error::other("its prompt is over a million characters long"));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -82,3 +82,26 @@ fn what_is_missing_or_fails_is_named() {
         let _ = Model::new(&[("chat_template.jinja", &HEADERS[..end])]).template();
     }
 }
+
+#[test]
+fn hostile_templates_are_refused_and_end() {
+    let chain = |link: &str, n: usize| format!("{{{{ messages[0].content{} }}}}", link.repeat(n));
+    let doubled = "{% set ns = namespace(x=messages) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x }}{{ messages[0].content }}";
+    let long = "{% for i in range(90000) %}{{ messages[0].content * 20 }} {% endfor %}";
+    for (template, words) in [
+        // What a stack of usual size does not hold; the engine may refuse or take it.
+        (chain("|e", 30_000), "It"),
+        (chain(".b", 30_000), ""),
+        (chain("|e", 200_000), "more than any"),
+        (doubled.to_owned(), ""),
+        (long.to_owned(), ""),
+    ] {
+        let model = Model::new(&[("chat_template.jinja", &template)]);
+        match model.template() {
+            Ok(template) => assert!(template.render("It").unwrap().contains(words)),
+            Err(e) => assert!(e.to_string().contains(words) || words == "It", "{e}"),
+        }
+    }
+    let model = Model::new(&[("chat_template.jinja", doubled)]);
+    assert!(model.template().is_err(), "a value that doubled sixty times has no text");
+}

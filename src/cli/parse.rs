@@ -30,8 +30,6 @@ pub struct Args {
 
 /// A larger file is no tool's summary, but it may be a profile.
 const LIMIT: u64 = 256 << 20;
-/// From here on a profile is read in pieces.
-const LARGE: u64 = 32 << 20;
 /// How much of its beginning tells what it is.
 const HEAD: usize = 64 << 10;
 
@@ -80,7 +78,7 @@ fn stream(reader: &dyn Reader, path: &Path) -> anyhow::Result<Option<Result<Read
     let name = path.display().to_string();
     let unreadable = |e: std::io::Error| Failed { code: Code::Usage, message: format!("{name}: {e}") };
     let file = File::open(path).map_err(unreadable)?;
-    if file.metadata().map_err(unreadable)?.len() < LARGE {
+    if file.metadata().map_err(unreadable)?.len() <= LIMIT {
         return Ok(None);
     }
     let mut from = BufReader::with_capacity(HEAD, file);
@@ -119,7 +117,7 @@ fn read(path: &Path) -> anyhow::Result<SourceFile> {
     opened.map_err(|e| unreadable(e.to_string()))?;
     if bytes.len() as u64 > LIMIT {
         return Err(unreadable(format!(
-            "more than {} MB, and no profile that is read in pieces (one file alone: QNN's CSV, ONNX Runtime's trace)",
+            "more than {} MB; so much is read of one plain file alone: QNN's CSV, ONNX Runtime's trace with one event a line",
             LIMIT >> 20
         ))
         .into());

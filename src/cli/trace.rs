@@ -1,7 +1,7 @@
 //! `bench trace RUN`.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::BufWriter,
     path::{Path, PathBuf},
 };
@@ -31,10 +31,7 @@ pub struct Args {
 pub fn main(args: &Args) -> anyhow::Result<Code> {
     let out = args.out.clone().unwrap_or_else(|| args.run.join("trace.json"));
     let wanted = Wanted { cell: args.cell.clone(), launch: args.launch, all: args.all };
-    let temporary = out.with_extension("tmp");
-    let drawn = write(&args.run, &wanted, &temporary).and_then(|drawn| Ok(std::fs::rename(&temporary, &out).map(|()| drawn)?));
-    let drawn = drawn.map_err(|e| {
-        let _ = std::fs::remove_file(&temporary);
+    let drawn = write(&args.run, &wanted, &out).map_err(|e| {
         let (code, message) = match e {
             TraceError::Io(e) => (Code::Unavailable, format!("{}: {e}", out.display())),
             e => (Code::Usage, e.to_string()),
@@ -52,10 +49,24 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     Ok(Code::Done)
 }
 
-/// A reader finds the whole file or none.
-fn write(run: &Path, wanted: &Wanted, temporary: &Path) -> Result<Drawn, TraceError> {
+/// A reader finds the whole file or none; a pipe or a device, which can't be replaced, takes it as it comes.
+fn write(run: &Path, wanted: &Wanted, out: &Path) -> Result<Drawn, TraceError> {
     if !run.is_dir() {
         return Err(TraceError::Nothing(run.to_path_buf()));
     }
-    trace::write(run, wanted, BufWriter::new(File::create(temporary)?))
+    if fs::metadata(out).is_ok_and(|found| !found.is_file()) {
+        return trace::write(run, wanted, BufWriter::new(File::options().write(true).open(out)?));
+    }
+    // Behind a link stands the file that is meant.
+    let target = fs::canonicalize(out).unwrap_or_else(|_| out.to_owned());
+    let mut name = target.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let part = target.with_file_name(name);
+    // Nobody's file is written over.
+    let file = File::create_new(&part)?;
+    let drawn = trace::write(run, wanted, BufWriter::new(file)).and_then(|drawn| Ok(fs::rename(&part, &target).map(|()| drawn)?));
+    if drawn.is_err() {
+        let _ = fs::remove_file(&part);
+    }
+    drawn
 }

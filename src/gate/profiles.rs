@@ -11,7 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use self::table::{Op, ops};
-use super::run::{Cell, Key, Run};
+use super::{
+    run::{Cell, Key, Run},
+    unlike::{self, Weight},
+};
 use crate::results::read::TableError;
 
 /// Rows of single operations of a pair.
@@ -95,17 +98,23 @@ pub struct Change {
 /// # Errors
 /// A table that can't be read, or that is of a bench that did not know parts of models.
 pub fn compare(a: &Run, b: &Run, picks: [&dyn Fn(&Cell) -> bool; 2]) -> Result<Profiles, TableError> {
-    let [of_a, of_b] = [(a, picks[0]), (b, picks[1])].map(|(run, pick)| {
+    let mut found = Profiles::default();
+    let [of_a, of_b] = [("A", a, picks[0]), ("B", b, picks[1])].map(|(name, run, pick)| {
         // A cell is unverified, too, for where its operations ran: its profile is what one wants to see then.
         let profiled = |cell: &Cell| cell.is_ok() || cell.field("status") == "unverified";
         let wanted: BTreeSet<&Key> = run.cells.iter().filter(|(_, cell)| profiled(cell) && pick(cell)).map(|(key, _)| key).collect();
-        ops(&run.folder).map(|mut ops| {
-            ops.retain(|key, _| wanted.contains(key));
-            ops
-        })
+        let mut notes = Vec::new();
+        let mut ops = ops(&run.folder, &mut notes)?;
+        found.notes.extend(notes.into_iter().map(|note| format!("{name}: {note}")));
+        ops.retain(|key, _| wanted.contains(key));
+        Ok(ops)
     });
     let (of_a, of_b) = (of_a?, of_b?);
-    let mut found = Profiles::default();
+    // What makes two runs unlike makes their profiles unlike: another chip's cycles are other cycles.
+    let differences = unlike::of_runs(a, b);
+    let barred = differences.iter().find(|difference| difference.weight == Weight::Bars).map(unlike::Difference::words);
+    let told = differences.iter().filter(|difference| difference.serious() && difference.changed());
+    found.notes.extend(told.map(unlike::Difference::words));
     for (name, ops) in [("A", &of_a), ("B", &of_b)] {
         if ops.is_empty() {
             found.notes.push(format!("{name} has no profile of a cell that ran: [measure] profile = \"layers\" makes one"));
@@ -133,7 +142,7 @@ pub fn compare(a: &Run, b: &Run, picks: [&dyn Fn(&Cell) -> bool; 2]) -> Result<P
         }
         let cells = [&a.cells[key], &b.cells[other]];
         for phase in ["prefill", "decode", ""] {
-            found.pairs.extend(pair(phase, (key, ops), (other, &of_b[other]), cells, &mut found.notes));
+            found.pairs.extend(pair(phase, (key, ops), (other, &of_b[other]), cells, (barred.as_ref(), &mut found.notes)));
         }
     }
     if same {
@@ -166,7 +175,13 @@ fn partner<'a>(a: &Run, key: &Key, b: &Run, of_b: &'a BTreeMap<Key, Vec<Op>>, no
 }
 
 /// Nothing where one of them has no operation of the phase.
-fn pair(phase: &str, a: (&Key, &Vec<Op>), b: (&Key, &Vec<Op>), cells: [&Cell; 2], notes: &mut Vec<String>) -> Option<Pair> {
+fn pair(
+    phase: &str,
+    a: (&Key, &Vec<Op>),
+    b: (&Key, &Vec<Op>),
+    cells: [&Cell; 2],
+    (barred, notes): (Option<&String>, &mut Vec<String>),
+) -> Option<Pair> {
     let [of_a, of_b] = [a.1, b.1].map(|ops| {
         let mut by: BTreeMap<&Measure, Vec<&Op>> = BTreeMap::new();
         ops.iter().filter(|op| op.phase == phase).for_each(|op| by.entry(&op.measure).or_default().push(op));
@@ -186,7 +201,10 @@ fn pair(phase: &str, a: (&Key, &Vec<Op>), b: (&Key, &Vec<Op>), cells: [&Cell; 2]
     }
     let sides = [&of_a[one], &of_b[two]];
     let totals = sides.map(|ops| ops.iter().filter_map(|op| op.value).sum::<f64>());
-    let unlike = unlike(phase, [one, two], cells);
+    let unknown = sides.map(|ops| ops.iter().filter(|op| op.value.is_none()).count());
+    let nothing = sides.iter().zip(unknown).any(|(ops, unknown)| ops.len() == unknown);
+    let unlike = unlike_graphs(phase, [one, two], cells).or_else(|| barred.cloned());
+    let unlike = unlike.or_else(|| nothing.then(|| "no value at all is known on one side".to_owned()));
     let difference = unlike.is_none().then(|| totals[1] - totals[0]);
     let by = |name: &dyn Fn(&Op) -> Option<String>| changes(sides, totals, difference, name);
     let has_parts = sides.iter().all(|ops| ops.iter().any(|op| op.part.is_some()));
@@ -201,7 +219,7 @@ fn pair(phase: &str, a: (&Key, &Vec<Op>), b: (&Key, &Vec<Op>), cells: [&Cell; 2]
         phase: phase.to_owned(),
         measures: [one.clone(), two.clone()],
         totals,
-        unknown: sides.map(|ops| ops.iter().filter(|op| op.value.is_none()).count()),
+        unknown,
         difference,
         unlike,
         parts: if has_parts { by(&|op| word(&op.part)) } else { Vec::new() },
@@ -211,7 +229,7 @@ fn pair(phase: &str, a: (&Key, &Vec<Op>), b: (&Key, &Vec<Op>), cells: [&Cell; 2]
 }
 
 /// Why numbers of two profiles have no difference. Values are of one run of a graph: a prefill graph of 128 tokens does four times the work of one of 32.
-fn unlike(phase: &str, [one, two]: [&Measure; 2], [a, b]: [&Cell; 2]) -> Option<String> {
+fn unlike_graphs(phase: &str, [one, two]: [&Measure; 2], [a, b]: [&Cell; 2]) -> Option<String> {
     if !one.like(two) {
         return Some("numbers of two kinds".to_owned());
     }

@@ -239,7 +239,7 @@ mod tests {
     fn a_trace_of_the_decode_graph_is_held_against_the_roof() {
         for (mb, words) in [
             (60.0, "; 60.0 GB/s counted by qnn-optrace of t.json"),
-            (90.0, "; warning: over the peak, so that it is of another device: 90.0"),
+            (90.0, "; warning: over the peak, so that one of the two is wrong: 90.0"),
         ] {
             let (mut roofed, _) = of(14.0);
             let (_, mut record) = launch("c", 0, 1);

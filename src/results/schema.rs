@@ -172,7 +172,12 @@ pub const CELLS: Table = Table {
             "cells that shared a launch with this one, itself included, the most of its launches; 1: it had its own, as in older runs, where this is empty. Figures of a whole process are then absent as `shared launch`: load and memory are of the launches in which the cell's queries came first, CPU time and power of none. Launches of a cell are independent of each other; those of cells that shared them are not",
         ),
         c("launches", Int, false, "launches that count"),
-        c("launches_failed", Int, false, "launches that failed or were contradicted"),
+        c(
+            "launches_failed",
+            Int,
+            false,
+            "launches that failed or were contradicted, and shared launches that failed as a whole before this cell was launched alone (launches.csv: broke)",
+        ),
         c(
             "stop",
             Text,

@@ -61,4 +61,7 @@ pub struct Start {
     /// Who else used camera or compute DSP; absent where that can't be seen.
     #[serde(default)]
     pub contended_by: Option<Vec<String>>,
+    /// Why the launch that this cell was to share with others failed as a whole just before, so that it was made alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broke: Option<String>,
 }

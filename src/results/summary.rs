@@ -70,7 +70,10 @@ pub fn row(
     };
     let shared = all.iter().filter_map(|r| r.shared.as_ref()).map(|shared| shared.cells).max();
     row.maybe("cells_a_launch", (!all.is_empty()).then(|| shared.unwrap_or(1)));
-    row.set("status", status.as_str()).set("launches", good.len()).set("launches_failed", all.len() - good.len());
+    row.set("status", status.as_str()).set("launches", good.len());
+    // Which of the cells of a shared launch broke it, nobody knows: each has it as a launch that failed.
+    let broke = all.iter().filter(|r| r.start.broke.is_some()).count();
+    row.set("launches_failed", all.len() - good.len() + broke);
     if let Some(failure) = blamed.and_then(|r| r.failure.as_ref()).or(failed_to_prepare.map(|(_, f)| f)).filter(|_| status != Status::Ok) {
         let hint = failure.hint.as_ref().map(|h| format!(" ({h})")).unwrap_or_default();
         row.set("failure_kind", failure.kind).set("reason", format!("{}{hint}", failure.message));

@@ -414,6 +414,7 @@ impl Context<'_> {
         if let Some(shared) = &record.shared {
             row.set("process", &shared.process).set("process_place", shared.place);
         }
+        row.maybe("broke", record.start.broke.as_ref());
         row.number("idle_ms", record.parsed.idle_ns.map(|(from, to)| to.saturating_sub(from) as f64 / 1e6));
         if !record.parsed.queries.is_empty() {
             let warmup = warmup(&self.plan.measure, record.pass, &record.parsed);

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from common import QUICK, number, program, show
 
-# The least that is read in pieces is 32 MB.
-MB = number("--mb", 48 if QUICK else 1000)
+# What is read in pieces is more than 256 MiB.
+MB = number("--mb", 270 if QUICK else 1000)
 OPS = number("--ops", 463)
 HEADER = "Msg Timestamp,Message,Time,Unit of Measurement,Timing Source,Event Level,Event Identifier\n"
 

@@ -27,7 +27,7 @@ pub struct Op {
 ///
 /// # Errors
 /// A table that can't be read, or that does not tell parts.
-pub fn ops(folder: &Path) -> Result<BTreeMap<Key, Vec<Op>>, TableError> {
+pub fn ops(folder: &Path, notes: &mut Vec<String>) -> Result<BTreeMap<Key, Vec<Op>>, TableError> {
     const WANTED: [&str; 12] =
         ["device", "cell", "phase", "name", "part", "op_kind", "value", "value_unit", "value_means", "method", "folded", "op_class"];
     let mut found: BTreeMap<Key, Vec<Op>> = BTreeMap::new();
@@ -38,7 +38,9 @@ pub fn ops(folder: &Path) -> Result<BTreeMap<Key, Vec<Op>>, TableError> {
     }
     let [device, cell, phase, name, part, kind, unit, means, method, folded] =
         ["device", "cell", "phase", "name", "part", "op_kind", "value_unit", "value_means", "method", "folded"].map(|c| table.text(c));
-    let values = table.float("value");
+    // More than ten days of ns is no operation's time, and no count of its cycles.
+    let values: Vec<Option<f64>> = table.float("value").into_iter().map(|value| value.filter(|v| (0.0..1e15).contains(v))).collect();
+    notes.extend(table.complaint());
     for row in (0..table.rows()).filter(|row| folded[*row].is_none()) {
         let word = |column: &[Option<String>]| column[row].clone().unwrap_or_default();
         found.entry(Key { device: word(&device), cell: word(&cell) }).or_default().push(Op {

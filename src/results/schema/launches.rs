@@ -169,6 +169,12 @@ pub const LAUNCHES: Table = Table {
             true,
             "of a process that cells shared (`share-launches` of [measure]): the cell whose queries came first. Rows of one process have the same process, launch and segment; its evidence lies in the folder of each, by links",
         ),
+        c(
+            "broke",
+            Text,
+            true,
+            "why the launch that this cell was to share with others failed as a whole just before, so that this one was made alone",
+        ),
         c("process_place", Int, true, "place of this cell's queries in that process, 0 for the first"),
         c("discarded_queries", Int, true, "queries at its start that feed no metric: `first_query` in samples.csv"),
         c(

@@ -82,6 +82,7 @@ impl<D: Device> Session<'_, D> {
             screen: waited.state.screen,
             contended_by: waited.state.contenders,
             pins: self.pins.clone(),
+            broke: None,
         };
         Ok(if settle == Settled::Skipped { Begin::Skip(start) } else { Begin::Go(start) })
     }

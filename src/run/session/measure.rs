@@ -70,13 +70,15 @@ pub(super) async fn measure<D: Device>(sides: &mut [Side<'_, D>]) -> Result<(), 
             begin = sides[0].session.settle(scheduled.block).await?;
         }
         let shared = matches!(begin, Begin::Go(_)) && together(sides, &due, &alone);
+        let mut broke = None;
         let mut waiting = if shared { VecDeque::from([due]) } else { due.into_iter().map(|place| vec![place]).collect() };
         while let Some(places) = waiting.pop_front() {
             let side = &sides[turn];
             let launched = match &begin {
                 Begin::Go(start) => {
                     let cells: Vec<_> = places.iter().map(|place| (*place, &side.ready[place])).collect();
-                    side.session.launch(&cells, (Pass::Measure, number, scheduled.block), start, None).await?
+                    let start = Start { broke: broke.clone(), ..start.clone() };
+                    side.session.launch(&cells, (Pass::Measure, number, scheduled.block), &start, None).await?
                 }
                 Begin::Skip(start) => Some(side.session.skip(places[0], number, scheduled.block, start)?),
                 Begin::Stop => None,
@@ -95,7 +97,8 @@ pub(super) async fn measure<D: Device>(sides: &mut [Side<'_, D>]) -> Result<(), 
                 end_all(sides);
                 return Ok(());
             }
-            if launched.broke().is_some() {
+            if let Some(failure) = launched.broke() {
+                broke = Some(failure.message.clone());
                 alone.extend(places.iter().copied());
                 waiting.extend(places.into_iter().map(|place| vec![place]));
                 continue;
