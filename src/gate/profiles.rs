@@ -117,7 +117,10 @@ pub fn compare(a: &Run, b: &Run, picks: [&dyn Fn(&Cell) -> bool; 2]) -> Result<P
     found.notes.extend(told.map(unlike::Difference::words));
     for (name, ops) in [("A", &of_a), ("B", &of_b)] {
         if ops.is_empty() {
-            found.notes.push(format!("{name} has no profile of a cell that ran: [measure] profile = \"layers\" makes one"));
+            let makes = "[measure] profile = \"layers\" makes them";
+            found
+                .notes
+                .push(format!("{name} has no profile of such a cell that ran ({makes}; or do --a-cells and --b-cells pick nothing?)"));
         }
     }
     for (name, run, ops) in [("A", a, &of_a), ("B", b, &of_b)] {

@@ -253,7 +253,7 @@ pub const CELLS: Table = Table {
             "check_prefix",
             Text,
             true,
-            "every prompt was prefilled whole (rule R3): contradicted when one query has its first token under 0.7 of the TTFT of the launch's first warm query, and under 0.7 of what that takes in the middle launch, in over three quarters of at least 3 launches; not-checkable with fewer of them or with one warm query a launch",
+            "every prompt was prefilled whole (rule R3): contradicted when one query has its first token under 0.7 of the TTFT of the launch's first warm query, and under 0.7 of what that takes in the middle launch, in over three quarters of at least 3 launches; not-checkable where fewer launches show such a query, or with one warm query a launch",
         ),
         c("token_agreement", Float, true, "lowest of the launches"),
         c("ttft_scope", Text, true, "ids or text"),
@@ -299,7 +299,7 @@ pub const CELLS: Table = Table {
             true,
             "median: tokens that one step of the model gave, as the runtime counts them; empty where it does not",
         ),
-        c("engine", Text, true, "graph or genie: ONNX Runtime can run a model through Genie (rule R14)"),
+        c("engine", Text, true, "graph, genie or llm (MNN): ONNX Runtime can run a model through Genie (rule R14)"),
         c("tool", Text, true, "the program that ran on a device that is another machine, where a backend has several"),
         c(
             "votes",

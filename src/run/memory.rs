@@ -91,7 +91,9 @@ impl Memory {
             let until = points.chain([&memory.peak]).filter(|now| now.t_ns < end_ns).map(|now| mb(now.total_kb()));
             sampled.chain(until).reduce(f64::max)
         });
-        self.peak_mb = peak;
+        // The look after the load may come when the queries of a quick cell are done: it is of the load all the same.
+        let loaded = self.get("mem_load_mb").unwrap_or(0.0);
+        self.peak_mb = peak.map(|peak| peak.max(loaded));
         self.method = self.method.take().filter(|_| peak.is_some());
         let lacking: Vec<&'static str> = peak.is_none().then_some("peak_mem_mb").into_iter().chain(lacking).chain(OF_NOBODY).collect();
         for name in &lacking {

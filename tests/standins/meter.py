@@ -47,13 +47,14 @@ def busy():
 
 def line(t, watts):
     out.write(f"{86400.0 * 3 + (t - begun) * 1.004:.4f},{watts:.3f}\n")
-    if mode != "lags" or pulses < 3:
+    if mode != "lags" or not over:
         out.flush()
 
 
 out.write("t_s,w\n")
 out.flush()
-pulses, was, quiet, last = 0, False, 0, 0.0
+# One process gives all pulses: when it has been and is gone they are over, however long a busy computer made it wait within one.
+seen, over, last = False, False, 0.0
 while True:
     t = time.monotonic()
     now = busy()
@@ -63,12 +64,10 @@ while True:
     if mode != "slow" or t - last >= 4:
         line(t, watts)
         last = t
-    # A pulse is over when it was idle for half a second.
-    quiet = 0 if now else quiet + 1
-    if was and quiet == 25:
-        pulses, was = pulses + 1, False
-    was = was or now
-    if mode == "dies" and pulses == 3 and now:
+    there = any(mine is True for mine in known.values())
+    over = over or (seen and not there)
+    seen = seen or there
+    if mode == "dies" and over and now:
         print("the probe fell off", file=sys.stderr)
         sys.exit(3)
     time.sleep(0.02)

@@ -142,16 +142,25 @@ fn unknown(pair: &Pair) -> Option<String> {
 }
 
 fn more(difference: f64) -> String {
+    if difference == 0.0 {
+        return "no difference".to_owned();
+    }
     format!("{} {}", number(difference.abs()), if difference < 0.0 { "less" } else { "more" })
 }
 
 fn table(pair: &Pair, changes: &[Change]) -> Vec<[String; 7]> {
-    let head = ["", "A", "B", "A, %", "B, %", if pair.difference.is_some() { "B-A" } else { "" }, "ops"].map(str::to_owned);
+    // Of next to no difference every part is many times the whole.
+    let tells = pair.difference.is_some_and(|whole| whole.abs() > 0.02 * pair.totals[0].max(pair.totals[1]));
+    let difference = match (pair.difference, tells) {
+        (None, _) => "",
+        (Some(_), true) => "B-A (of all)",
+        (Some(_), false) => "B-A",
+    };
+    let head = ["", "A", "B", "A, %", "B, %", difference, "ops"].map(str::to_owned);
     let share = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.1}", share * 100.0));
     let row = |change: &Change| {
         let [a, b] = change.values.map(|value| value.map_or("-".to_owned(), number));
-        let of =
-            change.of_difference.filter(|_| pair.difference.is_some()).map_or(String::new(), |of| format!(" ({})", percent_signed(of)));
+        let of = change.of_difference.filter(|_| tells).map_or(String::new(), |of| format!(" ({})", percent_signed(of)));
         let difference = change.difference.map_or(String::new(), |difference| format!("{}{of}", signed(difference)));
         let ops = if change.ops[0] == change.ops[1] { change.ops[0].to_string() } else { format!("{}, {}", change.ops[0], change.ops[1]) };
         [change.name.clone(), a, b, share(change.shares[0]), share(change.shares[1]), difference, ops]

@@ -79,7 +79,7 @@ fn chart(cells: &[Of], stage: &str, title: &str, pass: &str) -> Result<Chart, Re
     for (wanted, sentence) in [
         (has(|part| part.phase.contains('/')), " Faint: part of the part above."),
         (has(|part| part.phase == "unaccounted"), " Grey: what no part accounts for."),
-        (has(|part| part.method == "whole"), " In one piece: the runtime tells its parts not apart."),
+        (has(|part| part.method == "whole"), " In one piece: the runtime does not tell its parts apart."),
         (has(|part| part.method == "composed"), " Composed from graph times: a bound that no engine reaches."),
     ] {
         more.push_str(if wanted { sentence } else { "" });
