@@ -1,7 +1,5 @@
 //! `phases.csv`: where the time of a load, of a prompt and of a decode step goes.
 
-use std::collections::BTreeSet;
-
 use bench_backend_api::Pass;
 use bench_runner_protocol::Phase;
 
@@ -24,14 +22,10 @@ pub fn rows(plan: &Plan, manifest: &Manifest, recorded: &Recorded) -> Vec<Row> {
     for (planned, pass) in plan.cells.iter().flat_map(|planned| [(planned, Pass::Measure), (planned, Pass::Profile)]) {
         let counted = |r: &&Record| r.cell == planned.id && r.pass == pass && r.status == Status::Ok;
         let mut stages: Vec<(&'static str, StageTimes)> = Vec::new();
-        // The load of a segment's first launch pays for power-up and set-up, and is in no load of cells.csv either. The profile has one launch.
-        let mut segments = BTreeSet::new();
         for record in recorded.launches.iter().map(|(_, record)| record).filter(counted) {
             let discarded = warmup(&plan.measure, pass, &record.parsed).discarded;
             let found = of_launch(&record.parsed, discarded, planned.cell.workload.prompt_tokens());
-            let first = segments.insert(record.segment) && pass == Pass::Measure;
-            let counts = found.into_iter().filter(|times| !(first && times.stage == Stage::Load));
-            stages.extend(counts.map(|times| (name(&times, record), times)));
+            stages.extend(found.into_iter().map(|times| (name(&times, record), times)));
         }
         for stage in ["load", "load_cold", "prefill", "decode"] {
             let launches: Vec<&StageTimes> = stages.iter().filter(|(name, _)| *name == stage).map(|(_, times)| times).collect();

@@ -27,7 +27,7 @@ pub const PHASES: Table = Table {
             "stage",
             Text,
             false,
-            "load (load_begin to load_end, without the first launch of each segment, as load_ms), load_cold (the same where the model was not in the page cache), prefill (submission to first token), decode (first token to last); discarded queries do not count",
+            "load (load_begin to load_end; the first launch of each segment is in it, which load_ms of cells.csv leaves out), load_cold (the same where the model was not in the page cache), prefill (submission to first token), decode (first token to last); discarded queries do not count",
         ),
         c("i", Int, false, "place of the part in its stage, from 0"),
         c(
