@@ -19,7 +19,7 @@ use serde::Deserialize;
 use crate::measurement::{Failure, FailureKind, Hint};
 
 pub use code::{Number, numbers};
-pub use marks::{Mark, exit_status, settle};
+pub use marks::{Heard, Mark, exit_status, settle};
 pub use pattern::Pattern;
 
 /// The shell, the linker, SELinux, memory, heat and the kernel: failures of the device, whatever runs on it.

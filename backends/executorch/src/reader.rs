@@ -9,7 +9,7 @@ mod stats;
 
 use bench_backend_api::{
     Layer, Reader, Reading, SourceFile, Unreadable, ValueMeans,
-    knowledge::{Mark, exit_status, settle},
+    knowledge::{Heard, exit_status, settle},
     text,
 };
 
@@ -30,7 +30,7 @@ impl Reader for ExecuTorchReader {
     fn read(&self, files: &[SourceFile]) -> Result<Reading, Unreadable> {
         let unreadable = |file: &str, message: &str| Unreadable { file: file.to_owned(), message: format!("{message}; {READS}") };
         let mut reading = Reading::default();
-        let (mut marks, mut status): (Vec<Mark>, Option<i32>) = (Vec::new(), None);
+        let mut heard = Heard::default();
         let empty = files.iter().all(|file| file.bytes.iter().all(u8::is_ascii_whitespace));
         for file in files {
             if etdump::is_dump(&file.bytes) {
@@ -46,11 +46,10 @@ impl Reader for ExecuTorchReader {
             }
             // What a model wrote is no log: it may hold any word of one.
             let spoken = content.contains(stats::MARK);
-            for line in content.lines().filter(|line| !spoken || runner::is_log(line)) {
-                status = exit_status(line).or(status);
-                marks.extend(TABLE.mark(line));
-            }
-            known |= !marks.is_empty() || status.is_some();
+            let said = TABLE.heard(content.lines().filter(|line| !spoken || runner::is_log(line)), exit_status);
+            // Of this file: a log of a failure makes no other file one of ours.
+            known |= said.anything();
+            heard.add(said);
             if content.trim().is_empty() && !empty {
                 reading.warnings.push(format!("{}: the file is empty", file.name));
             } else if !known {
@@ -62,7 +61,7 @@ impl Reader for ExecuTorchReader {
             return Err(unreadable("", "no file"));
         }
         let measured = reading.measurements.iter().any(|m| !m.metrics.is_empty());
-        reading.failure = settle(&mut reading.warnings, std::iter::empty(), marks, status, measured);
+        reading.failure = settle(&mut reading.warnings, std::iter::empty(), heard.marks, heard.status, measured);
         Ok(reading)
     }
 }

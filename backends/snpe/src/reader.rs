@@ -6,7 +6,7 @@ mod throughput;
 
 use bench_backend_api::{
     Reader, Reading, SourceFile, Unreadable,
-    knowledge::{Mark, exit_status, settle},
+    knowledge::{Heard, exit_status, settle},
     text,
 };
 
@@ -27,7 +27,7 @@ impl Reader for SnpeReader {
     fn read(&self, files: &[SourceFile]) -> Result<Reading, Unreadable> {
         let unreadable = |file: &str, message: &str| Unreadable { file: file.to_owned(), message: format!("{message}; {READS}") };
         let mut reading = Reading::default();
-        let (mut marks, mut status): (Vec<Mark>, Option<i32>) = (Vec::new(), None);
+        let mut heard = Heard::default();
         let empty = files.iter().all(|file| file.bytes.iter().all(u8::is_ascii_whitespace));
         for file in files {
             if file.bytes.starts_with(b"\0") || file.bytes.iter().take(512).filter(|&&byte| byte == 0).count() > 4 {
@@ -42,11 +42,10 @@ impl Reader for SnpeReader {
                 reading.layers.extend(part.layers);
                 reading.warnings.extend(part.warnings);
             }
-            for line in content.lines() {
-                status = wrapped_status(line).or_else(|| exit_status(line)).or(status);
-                marks.extend(TABLE.mark(line));
-            }
-            known |= !marks.is_empty() || status.is_some();
+            let said = TABLE.heard(content.lines(), |line| wrapped_status(line).or_else(|| exit_status(line)));
+            // Of this file: a log of a failure makes no other file one of ours.
+            known |= said.anything();
+            heard.add(said);
             if content.trim().is_empty() && !empty {
                 reading.warnings.push(format!("{}: the file is empty", file.name));
             } else if !known {
@@ -58,7 +57,7 @@ impl Reader for SnpeReader {
             return Err(unreadable("", "no file"));
         }
         let measured = reading.measurements.iter().any(|m| !m.metrics.is_empty());
-        reading.failure = settle(&mut reading.warnings, std::iter::empty(), marks, status, measured);
+        reading.failure = settle(&mut reading.warnings, std::iter::empty(), heard.marks, heard.status, measured);
         units(&mut reading);
         Ok(reading)
     }

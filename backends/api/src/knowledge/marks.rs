@@ -23,6 +23,39 @@ impl Table {
     }
 }
 
+/// What lines say of a failure.
+#[derive(Debug, Default)]
+pub struct Heard {
+    /// In their order.
+    pub marks: Vec<Mark>,
+    /// The last exit status among them.
+    pub status: Option<i32>,
+}
+
+impl Heard {
+    /// Whether there was anything of a failure.
+    pub fn anything(&self) -> bool {
+        !self.marks.is_empty() || self.status.is_some()
+    }
+
+    /// Adds what the lines of another file say.
+    pub fn add(&mut self, other: Self) {
+        self.marks.extend(other.marks);
+        self.status = other.status.or(self.status);
+    }
+}
+
+impl Table {
+    /// What lines say; `status` reads an exit status out of one, [`exit_status`] mostly.
+    pub fn heard<'a>(&self, lines: impl Iterator<Item = &'a str>, status: impl Fn(&str) -> Option<i32>) -> Heard {
+        lines.fold(Heard::default(), |mut heard, line| {
+            heard.status = status(line).or(heard.status);
+            heard.marks.extend(self.mark(line));
+            heard
+        })
+    }
+}
+
 /// Picks the failure nearest to the cause; what is left becomes warnings. Soft marks are failures only where nothing was `measured`. `troubles` are
 /// failures of single results; `status` is an exit status that the text itself holds.
 pub fn settle<'a>(

@@ -132,6 +132,14 @@ fn what_is_unreadable_says_what_is_read() {
 }
 
 #[test]
+fn a_log_of_a_failure_makes_no_other_file_one_of_ours() {
+    let log = fixture("fail-dlc.txt");
+    let other = SourceFile { name: "other".to_owned(), bytes: b"hello\n".to_vec() };
+    assert!(SnpeReader.read(&[log.clone()]).unwrap().failure.is_some());
+    assert_eq!(SnpeReader.read(&[log, other]).unwrap_err().file, "other");
+}
+
+#[test]
 fn no_bytes_make_it_panic() {
     for entry in std::fs::read_dir(format!("{}/fixtures", env!("CARGO_MANIFEST_DIR"))).unwrap().flatten() {
         let mut file = fixture(&entry.file_name().to_string_lossy());
