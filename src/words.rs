@@ -41,6 +41,17 @@ pub fn figure(value: f64) -> String {
     format!("{value:.*}", (3 - magnitude).clamp(0, 12) as usize)
 }
 
+/// Lines of a table whose columns stand beneath one another: those that are `left` begin together, the others end together.
+pub fn aligned<R: AsRef<[String]>>(rows: &[R], left: impl Fn(usize) -> bool) -> Vec<String> {
+    let columns = rows.iter().map(|row| row.as_ref().len()).max().unwrap_or(0);
+    let width = |at: usize| rows.iter().filter_map(|row| row.as_ref().get(at)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let cell =
+        |(at, (cell, &width)): (usize, (&String, &usize))| if left(at) { format!("{cell:<width$}") } else { format!("{cell:>width$}") };
+    let line = |row: &R| row.as_ref().iter().zip(&widths).enumerate().map(cell).collect::<Vec<_>>().join("  ");
+    rows.iter().map(|row| line(row).trim_end().to_owned()).collect()
+}
+
 fn bounded(value: f64, decimals: usize) -> String {
     if value.abs() < 1e6 { format!("{value:.decimals$}") } else { format!("{value:.1e}") }
 }
@@ -61,7 +72,14 @@ pub fn share_above_0(text: &str) -> Result<f64, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{count, figure, percent, share, share_above_0, signed, tenths};
+    use super::{aligned, count, figure, percent, share, share_above_0, signed, tenths};
+
+    #[test]
+    fn columns_stand_beneath_one_another() {
+        let rows = [vec!["a".to_owned(), "1".to_owned(), "é".to_owned()], vec!["bcd".to_owned(), "20".to_owned()]];
+        assert_eq!(aligned(&rows, |at| at != 1), ["a     1  é", "bcd  20"]);
+        assert!(aligned::<Vec<String>>(&[], |_| true).is_empty());
+    }
 
     #[test]
     fn no_figure_tears_a_table_apart() {

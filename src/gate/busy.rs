@@ -5,8 +5,6 @@
 
 use serde_json::Value;
 
-use super::compare::session::own_memory;
-
 /// Load a core from which a computer is busy with something else: one of two threads that the runners use on two cores is below it.
 const BUSY: f64 = 1.5;
 
@@ -17,6 +15,11 @@ pub fn busy(device: &Value, host: &Value) -> Option<String> {
     let minute = |key: &str| host[key].as_str()?.split_whitespace().next()?.parse::<f64>().ok();
     let load = ["load", "load_end"].into_iter().filter_map(minute).fold(0.0, f64::max);
     (load > BUSY * cores).then(|| format!("load {load:.1} of {cores} CPUs"))
+}
+
+/// Whether it is memory that the run itself takes; what the whole device has left is nobody's own.
+pub fn own_memory(metric: &str) -> bool {
+    metric.ends_with("_mb") && metric != "mem_available_min_mb"
 }
 
 /// Whether what else a computer did is in this metric.

@@ -145,7 +145,7 @@ pub fn compare(a: &Run, b: &Run, picks: [&dyn Fn(&Cell) -> bool; 2]) -> Result<P
         }
         let cells = [&a.cells[key], &b.cells[other]];
         for phase in ["prefill", "decode", ""] {
-            found.pairs.extend(pair(phase, (key, ops), (other, &of_b[other]), cells, (barred.as_ref(), &mut found.notes)));
+            found.pairs.extend(pair(phase, (key, ops), (other, &of_b[other]), cells, barred.as_ref(), &mut found.notes));
         }
     }
     if same {
@@ -183,7 +183,8 @@ fn pair(
     a: (&Key, &Vec<Op>),
     b: (&Key, &Vec<Op>),
     cells: [&Cell; 2],
-    (barred, notes): (Option<&String>, &mut Vec<String>),
+    barred: Option<&String>,
+    notes: &mut Vec<String>,
 ) -> Option<Pair> {
     let [of_a, of_b] = [a.1, b.1].map(|ops| {
         let mut by: BTreeMap<&Measure, Vec<&Op>> = BTreeMap::new();

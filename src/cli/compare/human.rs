@@ -3,6 +3,7 @@
 use crate::{
     cli::console::printable,
     report::comparison::{Change, Comparison, Difference, Row},
+    words::aligned,
 };
 
 /// Differences first, then the figures.
@@ -25,7 +26,9 @@ pub fn table(view: &Comparison) -> String {
         lines.extend([String::new(), format!("{}  {}  ({})", table.metric, table.class, table.better)]);
         let head = ["", "A", "B", "launches", "B/A", "95 % interval", "verdict"].map(str::to_owned);
         let overall = table.overall.iter().map(|(n, change)| overall(*n, change));
-        lines.extend(aligned(&std::iter::once(head).chain(table.rows.iter().map(cells)).chain(overall).collect::<Vec<_>>()));
+        let rows: Vec<_> = std::iter::once(head).chain(table.rows.iter().map(cells)).chain(overall).collect();
+        // Names and verdicts to the left, figures to the right.
+        lines.extend(aligned(&rows, |at| at == 0 || at == 6));
         lines.extend(table.decide.iter().map(|(words, n)| format!("  would decide {n} of them: {words}")));
     }
     section(
@@ -72,17 +75,4 @@ fn overall(n: usize, change: &Change) -> [String; 7] {
     let nothing = String::new;
     let name = format!("  geometric mean of {n} cells");
     [name, nothing(), nothing(), nothing(), change.figure(), change.between(), change.verdict.to_owned()]
-}
-
-/// Names and verdicts to the left, figures to the right.
-fn aligned(rows: &[[String; 7]]) -> Vec<String> {
-    let width = |at: usize| rows.iter().map(|cells| cells[at].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..7).map(width).collect();
-    let line = |cells: &[String; 7]| {
-        let parts = cells.iter().zip(&widths).enumerate();
-        let padded =
-            parts.map(|(at, (cell, width))| if at == 0 || at == 6 { format!("{cell:<width$}") } else { format!("{cell:>width$}") });
-        padded.collect::<Vec<_>>().join("  ")
-    };
-    rows.iter().map(line).collect()
 }

@@ -17,7 +17,7 @@ use crate::{
     },
     results::schema::{CELLS, FORMAT_VERSION},
     safe::markdown as escape,
-    words::percent,
+    words::{self, aligned, figure, tenths},
 };
 
 /// Cells by columns of cells.csv: all must agree.
@@ -77,7 +77,7 @@ fn in_words(profiles: &Profiles) -> String {
         lines.extend([String::new(), format!("{}: A {}, B {}", phase(pair), pair.a, pair.b), format!("  {}", numbers(pair))]);
         for (title, changes) in groups(pair) {
             lines.push(format!("  {title}"));
-            lines.extend(aligned(&table(pair, changes)));
+            lines.extend(aligned(&table(pair, changes), |at| at == 0).into_iter().map(|line| format!("    {line}")));
         }
         lines.extend(unknown(pair).map(|words| format!("  {words}")));
     }
@@ -125,7 +125,7 @@ fn numbers(pair: &Pair) -> String {
         format!("{unit}{of}{means} by {method}")
     };
     let [a, b] = &pair.measures;
-    let [of_a, of_b] = pair.totals.map(number);
+    let [of_a, of_b] = pair.totals.map(figure);
     match pair.difference {
         Some(difference) if a == b => format!("{}: {of_a} in A, {of_b} in B, {}", words(a), more(difference)),
         Some(difference) => format!("{of_a} {} in A, {of_b} {} in B, {}", words(a), words(b), more(difference)),
@@ -145,7 +145,7 @@ fn more(difference: f64) -> String {
     if difference == 0.0 {
         return "no difference".to_owned();
     }
-    format!("{} {}", number(difference.abs()), if difference < 0.0 { "less" } else { "more" })
+    format!("{} {}", figure(difference.abs()), if difference < 0.0 { "less" } else { "more" })
 }
 
 fn table(pair: &Pair, changes: &[Change]) -> Vec<[String; 7]> {
@@ -157,10 +157,10 @@ fn table(pair: &Pair, changes: &[Change]) -> Vec<[String; 7]> {
         (Some(_), false) => "B-A",
     };
     let head = ["", "A", "B", "A, %", "B, %", difference, "ops"].map(str::to_owned);
-    let share = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.1}", share * 100.0));
+    let share = |share: Option<f64>| share.map_or("-".to_owned(), tenths);
     let row = |change: &Change| {
-        let [a, b] = change.values.map(|value| value.map_or("-".to_owned(), number));
-        let of = change.of_difference.filter(|_| tells).map_or(String::new(), |of| format!(" ({})", percent_signed(of)));
+        let [a, b] = change.values.map(|value| value.map_or("-".to_owned(), figure));
+        let of = change.of_difference.filter(|_| tells).map_or(String::new(), |of| format!(" ({} %)", words::signed(of)));
         let difference = change.difference.map_or(String::new(), |difference| format!("{}{of}", signed(difference)));
         let ops = if change.ops[0] == change.ops[1] { change.ops[0].to_string() } else { format!("{}, {}", change.ops[0], change.ops[1]) };
         [change.name.clone(), a, b, share(change.shares[0]), share(change.shares[1]), difference, ops]
@@ -168,33 +168,8 @@ fn table(pair: &Pair, changes: &[Change]) -> Vec<[String; 7]> {
     std::iter::once(head).chain(changes.iter().map(row)).collect()
 }
 
-fn percent_signed(share: f64) -> String {
-    let share = (share * 1000.0).round() / 1000.0;
-    // Not `-0 %`.
-    if share < -0.0005 { format!("-{}", percent(-share)) } else { percent(share.abs()) }
-}
-
-/// Three digits that count, no exponent up to a billion.
-fn number(value: f64) -> String {
-    match value.abs() {
-        size if size >= 1e9 => format!("{value:.3e}"),
-        size if size >= 100.0 || size == 0.0 => format!("{value:.0}"),
-        size if size >= 10.0 => format!("{value:.1}"),
-        size if size >= 1.0 => format!("{value:.2}"),
-        _ => format!("{value:.3}"),
-    }
-}
-
 fn signed(value: f64) -> String {
-    if value > 0.0 { format!("+{}", number(value)) } else { number(value) }
-}
-
-fn aligned(rows: &[[String; 7]]) -> Vec<String> {
-    let width = |at: usize| rows.iter().map(|cells| cells[at].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..7).map(width).collect();
-    let cell =
-        |(at, (cell, width)): (usize, (&String, &usize))| if at == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") };
-    rows.iter().map(|cells| format!("    {}", cells.iter().zip(&widths).enumerate().map(cell).collect::<Vec<_>>().join("  "))).collect()
+    if value > 0.0 { format!("+{}", figure(value)) } else { figure(value) }
 }
 
 #[cfg(test)]
@@ -211,12 +186,10 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_short() {
-        let told = [0.0, 0.01234, 1.2345, 12.345, 123.45, 1_234_567.8, 1.5e12, -3.2].map(number);
-        assert_eq!(told, ["0", "0.012", "1.23", "12.3", "123", "1234568", "1.500e12", "-3.20"]);
+    fn differences_are_more_or_less() {
         assert_eq!(
-            [signed(2.0), percent_signed(-0.1234), percent_signed(1.5), percent_signed(-0.0001), more(-3.0)],
-            ["+2.00", "-12.3 %", "150 %", "0 %", "3.00 less"]
+            [signed(2.0), signed(-2.0), more(-3.0), more(0.5), more(0.0)],
+            ["+2.000", "-2.000", "3.000 less", "0.5000 more", "no difference"]
         );
     }
 }

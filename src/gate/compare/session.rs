@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     gate::{
-        busy,
+        busy::{self, own_memory},
         history::{self, ScanError, Wanted, method},
         run::{Cell, Key, Run},
     },
@@ -49,11 +49,6 @@ pub const ASSUMED: [(&str, f64); 4] = [("phone", 0.01), ("board", 0.01), ("pc", 
 
 /// The same of memory, in which no temperature and no clock is.
 const ASSUMED_OF_MEMORY: f64 = 0.005;
-
-/// Whether it is memory that the run itself takes; what the whole device has left is nobody's own.
-pub fn own_memory(metric: &str) -> bool {
-    metric.ends_with("_mb") && metric != "mem_available_min_mb"
-}
 
 /// What is assumed of a metric on a device of this class.
 pub fn assumed(class: &str, metric: &str) -> f64 {

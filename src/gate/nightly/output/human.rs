@@ -2,7 +2,7 @@
 
 use super::super::Gate;
 use super::words;
-use crate::safe::printable;
+use crate::{safe::printable, words::aligned};
 
 /// The table. No text makes lines of its own or steers a terminal.
 pub fn human(gate: &Gate) -> String {
@@ -27,7 +27,7 @@ pub fn human(gate: &Gate) -> String {
         ]);
     }
     if !gate.rows.is_empty() {
-        let shown = aligned(&table);
+        let shown = aligned(&table, |_| true);
         lines.push(shown[0].clone());
         for (row, line) in gate.rows.iter().zip(&shown[1..]) {
             lines.push(line.clone());
@@ -41,20 +41,8 @@ pub fn human(gate: &Gate) -> String {
             .map(|j| vec![j.met.word().to_owned(), j.cell.clone(), j.words.clone(), words::measured(j), words::slack(j), j.why.clone()])
             .collect();
         lines.push("required:".to_owned());
-        lines.extend(aligned(&table));
+        lines.extend(aligned(&table, |_| true));
     }
     lines.extend([words::counts(gate), gate.odds()]);
     lines.iter().map(|line| printable(line)).collect::<Vec<_>>().join("\n") + "\n"
-}
-
-/// Columns of equal width.
-fn aligned(table: &[Vec<String>]) -> Vec<String> {
-    let columns = table.iter().map(Vec::len).max().unwrap_or(0);
-    let widths: Vec<usize> =
-        (0..columns).map(|c| table.iter().filter_map(|row| row.get(c)).map(|text| text.chars().count()).max().unwrap_or(0)).collect();
-    let line = |row: &Vec<String>| {
-        let cells: Vec<String> = row.iter().zip(&widths).map(|(text, width)| format!("{text:<width$}")).collect();
-        cells.join("  ").trim_end().to_owned()
-    };
-    table.iter().map(line).collect()
 }
