@@ -116,17 +116,21 @@ impl ChatTemplate {
             Err(Error::new(ErrorKind::InvalidOperation, words))
         });
         let words = |e: &Error| e.to_string().lines().next().unwrap_or_default().to_owned();
+        let mut text = Bounded::default();
         let rendered = environment.template_from_named_str(NAME, &self.source).and_then(|template| {
             let messages = minijinja::Value::from_iter([context! { role => "user", content => message }]);
             let mut words = BTreeMap::from([("messages", messages), ("add_generation_prompt", true.into())]);
             // A token that the model does not have is no variable either.
             let tokens = [("bos_token", &self.bos), ("eos_token", &self.eos)];
             words.extend(tokens.into_iter().filter_map(|(name, token)| Some((name, token.as_deref()?.into()))));
-            let mut text = Bounded(Vec::new());
-            template.render_captured_to(words, &mut text).map(|_| text.0)
+            template.render_captured_to(words, &mut text).map(drop)
         });
-        let text = rendered.map_err(|e| words(&e))?;
-        String::from_utf8(text).map_err(|e| e.to_string())
+        // The engine says of it no more than that it could not write.
+        if text.full {
+            return Err(format!("the prompt that it makes is longer than {MAX_RENDERED} bytes"));
+        }
+        rendered.map_err(|e| words(&e))?;
+        String::from_utf8(text.bytes).map_err(|e| e.to_string())
     }
 
     /// The template's text and special tokens, for whoever has to know that they are still the same.
@@ -136,13 +140,18 @@ impl ChatTemplate {
 }
 
 /// A text of bounded length.
-struct Bounded(Vec<u8>);
+#[derive(Default)]
+struct Bounded {
+    bytes: Vec<u8>,
+    full: bool,
+}
 impl io::Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > MAX_RENDERED {
-            return Err(io::Error::other("its prompt is over a million characters long"));
+        if self.bytes.len() + bytes.len() > MAX_RENDERED {
+            self.full = true;
+            return Err(io::ErrorKind::FileTooLarge.into());
         }
-        self.0.extend_from_slice(bytes);
+        self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())
     }
     fn flush(&mut self) -> io::Result<()> {

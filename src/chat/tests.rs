@@ -88,20 +88,13 @@ fn hostile_templates_are_refused_and_end() {
     let chain = |link: &str, n: usize| format!("{{{{ messages[0].content{} }}}}", link.repeat(n));
     let doubled = "{% set ns = namespace(x=messages) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x }}{{ messages[0].content }}";
     let long = "{% for i in range(90000) %}{{ messages[0].content * 20 }} {% endfor %}";
-    for (template, words) in [
-        // What a stack of usual size does not hold; the engine may refuse or take it.
-        (chain("|e", 30_000), "It"),
-        (chain(".b", 30_000), ""),
-        (chain("|e", 200_000), "more than any"),
-        (doubled.to_owned(), ""),
-        (long.to_owned(), ""),
-    ] {
-        let model = Model::new(&[("chat_template.jinja", &template)]);
-        match model.template() {
-            Ok(template) => assert!(template.render("It").unwrap().contains(words)),
-            Err(e) => assert!(e.to_string().contains(words) || words == "It", "{e}"),
-        }
+    let of = |template: &str| Model::new(&[("chat_template.jinja", template)]).template().map(|template| template.render("It").unwrap());
+    let why = |template: &str| of(template).unwrap_err().to_string();
+    // Thirty thousand levels: more than the stack of a usual thread holds.
+    assert_eq!(of(&chain("|e", 30_000)).unwrap(), "It");
+    assert!(why(&chain(".b", 30_000)).contains("undefined value"));
+    assert!(why(&chain("|e", 200_000)).contains("400025 bytes, more than any"));
+    for endless in [doubled, long] {
+        assert!(why(endless).contains("the prompt that it makes is longer than 1048576 bytes"), "{}", why(endless));
     }
-    let model = Model::new(&[("chat_template.jinja", doubled)]);
-    assert!(model.template().is_err(), "a value that doubled sixty times has no text");
 }
