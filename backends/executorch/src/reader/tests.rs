@@ -130,7 +130,7 @@ fn what_is_unreadable_says_what_is_read() {
 fn a_log_of_a_failure_makes_no_other_file_one_of_ours() {
     let log = fixture("fail-open-session.txt");
     let other = SourceFile { name: "other".to_owned(), bytes: b"hello\n".to_vec() };
-    assert!(ExecuTorchReader.read(&[log.clone()]).unwrap().failure.is_some());
+    assert!(ExecuTorchReader.read(std::slice::from_ref(&log)).unwrap().failure.is_some());
     assert_eq!(ExecuTorchReader.read(&[log, other]).unwrap_err().file, "other");
 }
 
