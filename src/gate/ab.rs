@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::run::{Cell, Run};
-use crate::stats;
+use crate::{results::manifest::are_sides, stats};
 
 /// Chance of finding a regression of the size of the minimum detectable effect; the same as that of a history of nights.
 const POWER: f64 = 0.9;
@@ -14,13 +14,9 @@ const POWER: f64 = 0.9;
 pub struct Partners<'a>(&'a Value);
 
 impl<'a> Partners<'a> {
-    /// `None` unless each of the two runs names the other: by the ids in their manifests, since a folder can be renamed.
+    /// `None` unless they are the sides of one A/B run.
     pub fn of(a: &'a Run, b: &Run) -> Option<Self> {
-        let names = |one: &Run, other: &Run| {
-            let partner = one.manifest["ab"]["partner"].as_str();
-            partner.is_some() && partner == other.manifest["run"].as_str()
-        };
-        (names(a, b) && names(b, a)).then(|| Self(&a.manifest["ab"]["cells"]))
+        are_sides(&a.manifest, &b.manifest).then(|| Self(&a.manifest["ab"]["cells"]))
     }
 
     /// Id in B of a cell of A.

@@ -26,7 +26,7 @@ const TEMPLATES: [(&str, &str); 10] = [
 
 /// Renders the report of these run folders as one HTML page.
 ///
-/// Several runs stand below each other and are not set against each other: they were not interleaved.
+/// Several runs stand below each other and are not set against each other: that is a comparison's.
 pub fn render(run_dirs: &[PathBuf]) -> Result<String, ReportError> {
     if run_dirs.is_empty() {
         return Err(ReportError::NothingToReport);

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use bench_backend_api::{Availability, DeviceClass, DeviceFacts};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{
     folder::{FolderError, write_whole},
@@ -141,4 +142,10 @@ pub fn host_state() -> BTreeMap<String, String> {
         }
     }
     state
+}
+
+/// Whether two manifests are of the sides of one A/B run: each names the other, by the ids in them, since a folder can be renamed.
+pub fn are_sides(a: &Value, b: &Value) -> bool {
+    let names = |one: &Value, other: &Value| one["ab"]["partner"].as_str().is_some_and(|partner| other["run"].as_str() == Some(partner));
+    names(a, b) && names(b, a)
 }

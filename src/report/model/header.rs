@@ -10,7 +10,7 @@ use super::view::{Fact, Page, RunView};
 use crate::report::ReportError;
 use crate::report::charts::{MODEL, PALETTE, PARTS, PHASES};
 use crate::report::load::{Cell, Run};
-use crate::results::schema::METRICS;
+use crate::results::{manifest::are_sides, schema::METRICS};
 
 /// How the keys of artifacts begin that bench makes itself.
 const SELF_MADE: [&str; 2] = ["qnn-context-", "mnn-llm-"];
@@ -29,7 +29,8 @@ pub fn page(runs: &[Run]) -> Result<Page, ReportError> {
     let self_made = |cell: &Cell| cell.text("artifact").is_some_and(|key| SELF_MADE.iter().any(|kind| key.starts_with(kind)));
     let self_made = runs.iter().flat_map(|run| &run.cells).any(self_made);
     let palette = PALETTE.iter().chain(PARTS).chain(PHASES.iter().chain(MODEL).map(|(_, swatch)| swatch)).copied().collect();
-    Ok(Page { title, tool, self_made, palette, definitions, runs: views })
+    let paired = matches!(runs, [a, b] if are_sides(&a.manifest, &b.manifest));
+    Ok(Page { title, tool, self_made, palette, definitions, paired, runs: views })
 }
 
 fn view(run: &Run, index: usize, colours: &Colours, best: &Best) -> Result<RunView, ReportError> {

@@ -14,6 +14,8 @@ pub struct Page {
     pub palette: Vec<Swatch>,
     /// What each metric means, as the tables' schema has it.
     pub definitions: Vec<Fact>,
+    /// The runs are the two sides of one A/B run.
+    pub paired: bool,
     pub runs: Vec<RunView>,
 }
 

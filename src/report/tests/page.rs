@@ -202,6 +202,21 @@ fn the_page_is_the_same_each_time_and_written_whole() {
 }
 
 #[test]
+fn the_sides_of_one_run_were_interleaved() {
+    let (one, other) = (run(), run());
+    for ((_, dir), (id, partner)) in [(&one, ("a", "b")), (&other, ("b", "a"))] {
+        let path = dir.join("manifest.json");
+        let mut manifest: serde_json::Value = serde_json::from_str(&fs::read_to_string(&path).expect("a manifest")).expect("JSON");
+        manifest["run"] = id.into();
+        manifest["ab"] = serde_json::json!({"partner": partner});
+        fs::write(path, manifest.to_string()).expect("a manifest");
+    }
+    let page = render(&[one.1.clone(), other.1]).expect("a page");
+    assert!(page.contains("Their launches were made pair by pair") && !page.contains("not interleaved"));
+    assert!(render(&[one.1.clone(), one.1]).expect("a page").contains("not interleaved with each other"));
+}
+
+#[test]
 fn a_soak_is_a_table_of_its_own() {
     let (_temporary, dir) = run();
     assert!(!page_of(&dir).contains("Thermal soak: what the soak says"));
