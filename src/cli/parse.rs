@@ -18,7 +18,7 @@ use crate::registry;
 /// Reads the output of a framework's own tool
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The framework: genie, qnn, ort-qnn, ort-genai, mnn, llama-cpp, snpe, executorch
+    /// The framework; another word lists them
     backend: String,
     /// Files of ONE run: a profile, standard output, standard error
     #[arg(required = true)]

@@ -54,7 +54,8 @@ pub(super) fn reading(bytes: &[u8]) -> Result<Reading, String> {
     let root = body(bytes).and_then(Table::root).ok_or_else(damaged)?;
     let runs = root.vector(1).ok_or_else(damaged)?;
     let mut reading = Reading::default();
-    let (mut sums, mut places, mut lost): (Vec<Sum>, HashMap<Key, usize>, usize) = (Vec::new(), HashMap::new(), 0);
+    let (mut sums, mut places): (Vec<Sum>, HashMap<Key, usize>) = (Vec::new(), HashMap::new());
+    let (mut lost, mut beyond) = (0_usize, 0_usize);
     // Tables of a hostile file may lead to each other: of any file, no more events than its bytes can hold.
     let mut room = bytes.len() / 8;
     for run in runs.tables() {
@@ -86,7 +87,7 @@ pub(super) fn reading(bytes: &[u8]) -> Result<Reading, String> {
                 name: id.or_else(|| event.text(0)).unwrap_or_default(),
             };
             if places.len() >= MOST_KINDS && !places.contains_key(&key) {
-                lost += 1;
+                beyond += 1;
                 continue;
             }
             let place = *places.entry(key.clone()).or_insert(sums.len());
@@ -106,6 +107,9 @@ pub(super) fn reading(bytes: &[u8]) -> Result<Reading, String> {
     }
     if lost > 0 {
         reading.warnings.push(format!("{lost} events of the ETDump can't be read: it is damaged"));
+    }
+    if beyond > 0 {
+        reading.warnings.push(format!("{beyond} events are left out: over {MOST_KINDS} kinds of them"));
     }
     whole(&sums, &mut reading);
     layers(&sums, &mut reading);
@@ -149,7 +153,8 @@ fn layers(sums: &[Sum], reading: &mut Reading) {
     }
 }
 
-/// An event of a delegate: an operation of its graph, whose unit its name tells. What QNN says of a whole execution is none.
+/// An event of a delegate: an operation of its graph, in cycles where its name says so. Any other unit is the delegate's own and not in the file: such a
+/// number is no time. What QNN says of a whole execution is no operation.
 fn inside(name: &str, instruction: i32, value: f64) -> Option<Layer> {
     let cycles = name.contains("(cycles)");
     let of_the_whole = ["(execute)", "HVX", "VTCM", "Num times yield", "NetRun"].iter().any(|word| name.contains(word));
@@ -161,10 +166,11 @@ fn inside(name: &str, instruction: i32, value: f64) -> Option<Layer> {
         graph: format!("delegate of #{instruction}"),
         name: bare.to_owned(),
         unit: cycles.then(|| "npu".to_owned()),
-        value: Some(if cycles { value } else { value / 1e3 }),
+        value: cycles.then_some(value),
         value_unit: if cycles { "cycles" } else { "us" }.to_owned(),
         method: METHOD.to_owned(),
-        value_means: Some(if cycles { ValueMeans::ThreadCycles } else { ValueMeans::WallTime }),
+        value_means: cycles.then_some(ValueMeans::ThreadCycles),
+        details: (!cycles).then(|| ("ticks_of_unknown_unit".to_owned(), value.to_string())).into_iter().collect(),
         ..Layer::default()
     })
 }

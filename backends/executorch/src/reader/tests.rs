@@ -72,13 +72,15 @@ fn an_etdump_gives_operators_and_operations_of_its_delegate() {
             // 7000 and 9000 cycles.
             ("delegate of #1", 0, "layers.0.q:OpId_12", Some(8000.0), "cycles", Some("npu")),
             ("delegate of #1", 1, "Output OpId_3", Some(300.0), "cycles", Some("npu")),
-            ("delegate of #1", 2, "delegate event 42", Some(4.0), "us", None),
+            // 4000 of what, nobody says.
+            ("delegate of #1", 2, "delegate event 42", None, "us", None),
             ("Execute", 1, "DELEGATE_CALL #1", Some(900.0), "us", None),
             ("Execute", 2, "native_call_add.out #2", Some(5.0), "us", Some("cpu")),
         ]
     );
     assert!(reading.layers.iter().all(|l| l.count == Some(2) && l.method == "etdump"));
     assert_eq!(reading.layers[0].op_type.as_deref(), Some("embedding.out"));
+    assert_eq!(reading.layers[3].details["ticks_of_unknown_unit"], "4000");
     // Without the size before it.
     let bare = SourceFile { name: "b".into(), bytes: fixture("made.etdp").bytes[4..].to_vec() };
     assert_eq!(ExecuTorchReader.read(&[bare]).unwrap().layers, reading.layers);
