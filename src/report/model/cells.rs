@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::figures::{Notes, intervals_note, value};
+use super::figures::{Notes, intervals_note, number, value};
+use super::filters::keys;
 use super::groups::{Colours, Group, Timing, listed, workload};
 use super::view::{Badge, Block, CellRow};
 use crate::report::charts::swatch_svg;
@@ -58,9 +59,12 @@ fn row(run: &Run, group: &Group, cell: &Cell, colours: &Colours, mixed: bool, no
     let (n, n_title) = repetitions(cell);
     CellRow {
         key: swatch_svg(colours.get(&cell.backend)),
+        keys: keys(&[cell]),
+        apart: apart(group, cell),
         id: cell.key.cell.clone(),
         backend: cell.backend.clone(),
         quant: cell.quant.clone(),
+        bits: bits(cell),
         axes: group.axes(cell),
         values: COMPARED.iter().map(|metric| value(cell, metric, notes)).collect(),
         timing: mixed.then(|| Timing::of(cell).words()),
@@ -71,6 +75,19 @@ fn row(run: &Run, group: &Group, cell: &Cell, colours: &Colours, mixed: bool, no
         unit: unit(cell),
         checks: checks(cell),
     }
+}
+
+/// The number of a row's way to time; what is composed comes after all others (rule R11).
+fn apart(group: &Group, cell: &Cell) -> usize {
+    let ways = group.comparable();
+    if cell.is_composed() { ways.len() } else { ways.iter().position(|(way, _)| *way == Timing::of(cell)).unwrap_or(0) }
+}
+
+/// Measured bits per weight, and the group that shares a scale.
+fn bits(cell: &Cell) -> String {
+    let measured = cell.number("bits_per_weight").map(|bits| format!("{} bits", number(bits)));
+    let group = cell.number("group").filter(|group| *group > 0.0).map(|group| format!("group {group}"));
+    [measured, group].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn repetitions(cell: &Cell) -> (String, String) {

@@ -1,6 +1,7 @@
 //! The page as a whole, and how far each run came, in words.
 
 use super::failures::{counts, gone};
+use super::filters::filters;
 use super::groups::{Colours, cells_of, panels};
 use super::headline::headlines;
 use super::machine::{at, environment, facts, runtimes, text, tool, warnings};
@@ -43,6 +44,7 @@ fn view(run: &Run, index: usize, colours: &Colours, best: &Best) -> Result<RunVi
         counts: counts(run),
         sentences: sentences(run),
         headlines: headlines(run, &anchor, colours),
+        filters: filters(run),
         panels: all(run, &anchor, colours, best)?,
         // The panels' order, so that the rows of one class stand together.
         failures: panels(run).into_iter().flat_map(|(class, device)| gone(&cells_of(run, class, device), colours)).collect(),

@@ -40,6 +40,8 @@ pub fn pairs<'a>(run: &Run, cells: &[&'a Cell]) -> Vec<Pair<'a>> {
             let (one, other) = (Timing::of(above), Timing::of(below));
             let methods = if above.is_composed() || below.is_composed() {
                 Err("not compared: composed from graph times, not measured".to_owned())
+            } else if one.context != other.context && !one.context.is_empty() && !other.context.is_empty() {
+                Err(format!("not compared: started from {} against {}", one.context, other.context))
             } else if one.method == other.method {
                 Ok(())
             } else {
