@@ -9,13 +9,15 @@ use std::{
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 
-use super::{ReportError, load, model};
+use super::{ReportError, load, model, selection};
+use crate::scenario::Preset;
 
-const TEMPLATES: [(&str, &str); 10] = [
+const TEMPLATES: [(&str, &str); 11] = [
     ("head.html", include_str!("templates/head.html")),
     ("page.html", include_str!("templates/page.html")),
     ("comparison.html", include_str!("templates/comparison.html")),
     ("run.html", include_str!("templates/run.html")),
+    ("decision.html", include_str!("templates/decision.html")),
     ("panel.html", include_str!("templates/panel.html")),
     ("why.html", include_str!("templates/why.html")),
     ("method.html", include_str!("templates/method.html")),
@@ -24,15 +26,16 @@ const TEMPLATES: [(&str, &str); 10] = [
     ("layout.css", include_str!("templates/layout.css")),
 ];
 
-/// Renders the report of these run folders as one HTML page.
+/// Renders the report of these run folders as one HTML page. `use_case`: what is selected is judged for that preset.
 ///
 /// Several runs stand below each other and are not set against each other: that is a comparison's.
-pub fn render(run_dirs: &[PathBuf]) -> Result<String, ReportError> {
+pub fn render(run_dirs: &[PathBuf], use_case: Option<&Preset>) -> Result<String, ReportError> {
     if run_dirs.is_empty() {
         return Err(ReportError::NothingToReport);
     }
     let runs = run_dirs.iter().map(|dir| load::load(dir)).collect::<Result<Vec<_>, _>>()?;
-    rendered("page.html", &model::page(&runs)?)
+    let selected: Vec<_> = run_dirs.iter().map(|dir| selection::read(dir, use_case).map_err(|why| why.to_string())).collect();
+    rendered("page.html", &model::page(&runs, &selected)?)
 }
 
 /// Renders a template, to which `page` is what it says.
@@ -49,8 +52,8 @@ pub(super) fn rendered(template: &str, page: &impl Serialize) -> Result<String, 
 }
 
 /// Renders and writes `out/index.html`, whole or not at all; gives its path.
-pub fn write(run_dirs: &[PathBuf], out: &Path) -> Result<PathBuf, ReportError> {
-    put(&render(run_dirs)?, out)
+pub fn write(run_dirs: &[PathBuf], out: &Path, use_case: Option<&Preset>) -> Result<PathBuf, ReportError> {
+    put(&render(run_dirs, use_case)?, out)
 }
 
 /// Writes `out/index.html`, whole or not at all; gives its path.

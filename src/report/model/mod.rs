@@ -2,6 +2,7 @@
 
 mod cells;
 mod charts;
+mod decision;
 mod details;
 mod device;
 mod failures;
