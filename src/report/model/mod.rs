@@ -4,6 +4,7 @@ mod against;
 mod cells;
 mod charts;
 mod costs;
+mod decision;
 mod details;
 mod device;
 mod failures;
