@@ -29,7 +29,7 @@ pub struct Words {
 pub struct Numbers {
     /// One for each row; NaN where there is none.
     pub values: Vec<f64>,
-    /// Rows in which something stands that is no finite number.
+    /// Rows in which something stands that is no number, or none that can have been measured ([`MOST`](crate::MOST)).
     pub not_numbers: usize,
 }
 

@@ -16,6 +16,9 @@ use crate::columns::{Columns, Numbers, Words};
 /// Bytes that are read at once.
 const BUFFER: usize = 1 << 18;
 
+/// No measurement has as much, in whichever unit; and sums and products of what is less stay numbers.
+pub const MOST: f64 = 1e100;
+
 /// What is taken of a table.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wanted<'a> {
@@ -46,13 +49,16 @@ pub enum Problem {
         /// Columns of the header.
         columns: usize,
     },
+    /// Nothing to choose the rows by.
+    #[error("it has no column {0}")]
+    Column(String),
     /// More rows than their places can count.
     #[error("it has over 4,294,967,295 rows")]
     Large,
 }
 
 /// Reads the wanted columns. Every line that bench writes has an end: a last one without is half a line, whose last number may be half a number,
-/// and is not taken. A file without a column of `only` has no rows that are wanted.
+/// and is not taken.
 pub fn read(path: &Path, wanted: &Wanted<'_>) -> Result<Columns, Problem> {
     // Before it is opened: a pipe would be waited for.
     if !path.metadata()?.is_file() {
@@ -65,7 +71,11 @@ pub fn read(path: &Path, wanted: &Wanted<'_>) -> Result<Columns, Problem> {
     let place = |name: &str| header.iter().position(|column| column == name.as_bytes());
     let mut words: Vec<_> = wanted.words.iter().map(|name| (place(name), Dictionary::new())).collect();
     let mut numbers: Vec<_> = wanted.numbers.iter().map(|name| (place(name), Numbers::default())).collect();
-    let only: Vec<_> = wanted.only.iter().map(|(name, text)| (place(name), text.as_bytes())).collect();
+    let only = wanted.only.iter().map(|(name, text)| match place(name) {
+        Some(place) => Ok((place, text.as_bytes())),
+        None => Err(Problem::Column((*name).to_owned())),
+    });
+    let only = only.collect::<Result<Vec<_>, _>>()?;
     let ends = ends(path, length)?;
     let (mut cut, mut rows) = (false, 0_usize);
     let mut record = ByteRecord::new();
@@ -79,7 +89,7 @@ pub fn read(path: &Path, wanted: &Wanted<'_>) -> Result<Columns, Problem> {
             return Err(Problem::Ragged { line, found: record.len(), columns: header.len() });
         }
         let text = |place: Option<usize>| place.and_then(|place| record.get(place)).unwrap_or_default();
-        if only.iter().any(|(place, wanted)| text(*place) != *wanted) {
+        if only.iter().any(|(place, wanted)| record.get(*place) != Some(*wanted)) {
             continue;
         }
         rows += 1;
@@ -149,7 +159,7 @@ impl Dictionary {
 
 impl Numbers {
     fn push(&mut self, text: &[u8]) {
-        let number = str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok()).filter(|value: &f64| value.is_finite());
+        let number = str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok()).filter(|value: &f64| value.abs() < MOST);
         self.not_numbers += usize::from(number.is_none() && !text.is_empty());
         self.values.push(number.unwrap_or(f64::NAN));
     }
