@@ -2,6 +2,7 @@
 
 mod cells;
 mod charts;
+mod colours;
 mod details;
 mod device;
 mod failures;
