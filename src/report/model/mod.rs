@@ -5,6 +5,7 @@ mod cells;
 mod charts;
 mod costs;
 mod decision;
+mod colours;
 mod details;
 mod device;
 mod failures;
