@@ -1,7 +1,12 @@
 //! What to ship: the selection as sentences and tables.
 
+use std::collections::BTreeSet;
+
+use bench_backend_api::Fact;
+
 use super::figures::DASH;
 use super::view::{Decision, DecisionGroup, Grid};
+use crate::registry::card;
 use crate::report::selection::{Candidate, Finding, Group, Place, Selection, deciding, figure_words, first_words, ordered, sure_words};
 use crate::words::{percent, tenths};
 
@@ -13,6 +18,7 @@ pub fn decision(selected: &Result<Selection, String>) -> Decision {
             why_not: None,
             preset: found.use_case.as_ref().map(|u| format!("{}: {}", u.title, u.what)).unwrap_or_default(),
             groups: found.groups.iter().map(|group| view(found, group)).collect(),
+            cards: cards(found),
             needs: needs(found),
             weights: weights(found),
         },
@@ -88,6 +94,22 @@ fn findings(selection: &Selection, group: &Group) -> Grid {
     let rows = ordered(group).into_iter().map(|at| &group.candidates[at]);
     let rows = rows.flat_map(|candidate| candidate.findings.iter().map(move |finding| row(candidate, finding))).collect();
     Grid { title: "Each requirement at each candidate".to_owned(), columns: columns.map(str::to_owned).into(), rows, text: true, open: false }
+}
+
+/// What no measurement says of the frameworks of the run; programs of a scenario have no card.
+fn cards(selection: &Selection) -> Grid {
+    let ids: BTreeSet<&str> = selection.groups.iter().flat_map(|group| &group.candidates).map(|c| c.backend.as_str()).collect();
+    let cards = ids.into_iter().filter_map(|id| Some((id, card(id)?)));
+    let rows = cards.flat_map(|(id, card)| {
+        let row = |(about, fact): (&str, &Fact)| {
+            let dash = |text: &Option<String>| text.clone().unwrap_or_else(|| DASH.to_owned());
+            let text = fact.text.clone().or_else(|| fact.absent.clone()).unwrap_or_default();
+            vec![id.to_owned(), about.to_owned(), text, dash(&fact.source), dash(&fact.seen)]
+        };
+        card.facts().map(row)
+    });
+    let columns = ["Framework", "About", "Fact", "Source", "Seen"].map(str::to_owned).into();
+    Grid { title: "What no measurement says".to_owned(), columns, rows: rows.collect(), text: true, open: false }
 }
 
 fn needs(selection: &Selection) -> Grid {

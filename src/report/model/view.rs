@@ -55,6 +55,8 @@ pub struct Decision {
     /// The preset, in a sentence; empty without one.
     pub preset: String,
     pub groups: Vec<DecisionGroup>,
+    /// What no measurement says, a row a framework and fact.
+    pub cards: Grid,
     pub needs: Grid,
     pub weights: Grid,
 }
