@@ -2,7 +2,7 @@
 
 use super::failures::{counts, gone};
 use super::filters::filters;
-use super::groups::{Colours, cells_of, panels};
+use super::groups::{BEHIND, Colours, cells_of, panels};
 use super::headline::headlines;
 use super::machine::{at, environment, facts, runtimes, text, tool, warnings};
 use super::panel::all;
@@ -44,6 +44,7 @@ fn view(run: &Run, index: usize, colours: &Colours, best: &Best) -> Result<RunVi
         counts: counts(run),
         sentences: sentences(run),
         headlines: headlines(run, &anchor, colours),
+        many: run.cells.len() > BEHIND,
         filters: filters(run),
         panels: all(run, &anchor, colours, best)?,
         // The panels' order, so that the rows of one class stand together.
