@@ -1,7 +1,7 @@
 //! A metric against what was varied: TTFT against prompt length, decode rate against the depth of the context.
 
 use super::figures::whole;
-use super::groups::{Colours, Group, Timing, readable};
+use super::groups::{BEHIND, Colours, Group, Timing, readable};
 use super::view::{Chart, Grid, LegendKey};
 use crate::report::ReportError;
 use crate::report::charts::{Curve, Plot, curves, line_svg};
@@ -71,11 +71,16 @@ pub fn against(
         return Ok(None);
     }
     let mut table = Grid { columns: ["Series", what.along, what.axis].map(str::to_owned).to_vec(), ..Grid::default() };
-    for (label, cells) in &series {
+    let (drawn, cut) = readable(&series, LINES, |(_, cells)| &cells[0].backend, "lines");
+    let (behind, cut) = if cells.len() > BEHIND {
+        (drawn.clone(), cut.replace("the table has", "the comparison above has"))
+    } else {
+        (series.iter().collect(), cut)
+    };
+    for (label, cells) in behind {
         let row = |cell: &&Cell| vec![label.clone(), (what.x)(cell).to_string(), whole(&cell.metrics[what.metric])];
         table.rows.extend(cells.iter().map(row));
     }
-    let (drawn, cut) = readable(&series, LINES, |(_, cells)| &cells[0].backend, "lines");
     let (mut lines, mut legend) = (Vec::new(), Vec::new());
     for (label, cells) in drawn {
         let mut line = Curve { colour: colours.get(&cells[0].backend), style: group.style(cells[0]), ..Curve::default() };

@@ -4,7 +4,7 @@
 use super::against::{DEPTH, LENGTH, against};
 use super::costs;
 use super::figures::{interval_words, median, whole};
-use super::groups::{Colours, Group, readable, workload};
+use super::groups::{BEHIND, Colours, Group, readable, workload};
 use super::lines::{gaps, memory};
 use super::view::{Chart, Grid};
 use crate::report::ReportError;
@@ -51,8 +51,8 @@ const EXPECTED: [(&str, &str, &str); 5] = [
     (LENGTH.title, "ttft_ms", "one prompt length was run"),
     (DEPTH.title, "decode_tok_s", "one depth was run"),
     ("Token latency", "itl_p50_ms", "tokens.csv has no gaps between tokens"),
-    ("Memory by phase", "mem_load_mb", "the table gives no reason"),
-    ("Net energy per generated token", "energy_j_per_tok", "the table gives no reason"),
+    ("Memory by phase", "mem_load_mb", "cells.csv gives no reason"),
+    ("Net energy per generated token", "energy_j_per_tok", "cells.csv gives no reason"),
 ];
 
 /// Why a picture that another run has is not here.
@@ -104,14 +104,16 @@ pub fn bar_chart(
     let Some((most, of_largest)) = largest(&having) else { return Ok(None) };
     let columns = ["Workload", "Cell", "median", "interval and its making"].map(str::to_owned).to_vec();
     let mut table = Grid { columns, text: true, ..Grid::default() };
-    for cell in &having {
+    let behind = if having.len() > BEHIND { &of_largest } else { &having };
+    for cell in behind {
         let estimate = &cell.metrics[metric];
         let making = estimate.n.map_or_else(|| "number of launches unknown".into(), interval_words);
         let row = [workload((cell.prompt, cell.generate)), group.label(cell), median(estimate), format!("{}; {making}", whole(estimate))];
         table.rows.push(row.to_vec());
     }
     let (candidates, only) = if having.len() > BARS {
-        (of_largest, format!(" Drawn: the largest workload, {}; the table has them all.", workload(most)))
+        let all = if having.len() > BEHIND { "comparison above" } else { "table" };
+        (of_largest, format!(" Drawn: the largest workload, {}; the {all} has them all.", workload(most)))
     } else {
         (having, String::new())
     };

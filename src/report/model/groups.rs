@@ -115,6 +115,9 @@ impl<'a> Group<'a> {
     }
 }
 
+/// Rows of a table behind a chart; with more it has what is drawn, and the tables of the run have the rest.
+pub const BEHIND: usize = 100;
+
 /// At most `limit` of the items, so picked that each backend has its turn, in their own order, and what to tell the reader about it.
 pub fn readable<'a, T>(items: &'a [T], limit: usize, backend: impl Fn(&T) -> &str, what: &str) -> (Vec<&'a T>, String) {
     if items.len() <= limit {
@@ -130,7 +133,8 @@ pub fn readable<'a, T>(items: &'a [T], limit: usize, backend: impl Fn(&T) -> &st
     ranked.sort_unstable();
     let mut kept: Vec<usize> = ranked.into_iter().take(limit).map(|(_, at)| at).collect();
     kept.sort_unstable();
-    let words = format!(" Drawn: {limit} of {} {what}, of each backend the first ones; the table has them all.", items.len());
+    let rest = if items.len() > BEHIND { "the run's tables have" } else { "the table has" };
+    let words = format!(" Drawn: {limit} of {} {what}, of each backend the first ones; {rest} them all.", items.len());
     (kept.into_iter().map(|at| &items[at]).collect(), words)
 }
 

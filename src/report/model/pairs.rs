@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::figures::{DASH, median};
+use super::filters::keys;
 use super::groups::{AXES, Timing, artifact_short, workload};
 use super::view::{PairMetric, PairRow, Pairing};
 use crate::report::load::{Cell, Launches, Run};
@@ -189,6 +190,7 @@ pub fn tables(pairs: &[Pair], what: &str) -> Vec<Pairing> {
         }
         let artifact = pair.above.text("artifact").unwrap_or_default();
         table.rows.push(PairRow {
+            keys: keys(&[pair.above, pair.below]),
             workload: workload((pair.above.prompt, pair.above.generate)),
             quant: pair.above.quant.clone(),
             artifact: artifact_short(artifact),

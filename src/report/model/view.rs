@@ -37,6 +37,8 @@ pub struct RunView {
     pub counts: Vec<Count>,
     pub sentences: Vec<String>,
     pub headlines: Vec<Headline>,
+    /// So many cells that a browser better lays out only what is seen of them.
+    pub many: bool,
     /// What rows can be filtered by; nothing in a small run.
     pub filters: Vec<Choice>,
     pub decision: Decision,
@@ -362,6 +364,7 @@ pub struct Pairing {
 /// One workload of a pairing.
 #[derive(Debug, Serialize)]
 pub struct PairRow {
+    pub keys: Keys,
     pub workload: String,
     pub quant: String,
     /// The end of its name, which tells it from others.

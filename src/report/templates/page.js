@@ -65,6 +65,14 @@
     }
   }
 
+  // What scrolls sideways can be reached by key; what does not is no stop on the way.
+  const sideways = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+      else target.removeAttribute("tabindex");
+    }
+  });
+
   // Ascending, descending, as it was. Rows stay within their workload and, timed in another way, with their like; what has no value comes last.
   function sorting(table) {
     const heads = [...table.querySelectorAll("thead th[data-sort]")];
@@ -102,6 +110,7 @@
   }
 
   for (const run of document.querySelectorAll("article.run")) filters(run);
+  for (const box of document.querySelectorAll(".scroll, .drawing")) sideways.observe(box);
   for (const table of document.querySelectorAll("table.compare")) sorting(table);
   addEventListener("hashchange", recall);
   recall();
