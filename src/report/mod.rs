@@ -1,6 +1,6 @@
 //! The report: tables of run folders in, one self-contained HTML page with inline SVG out.
 //!
-//! `load` reads the tables with polars into plain structs, `model` decides what the page says (pure, and the only place that does),
+//! `load` reads the tables (the large ones as columns, the others with polars) into plain structs, `model` decides what the page says (pure, and the only place that does),
 //! `charts` draws, `templates/` lays out. Nothing is measured, ranked or thrown away here: a figure that the tables don't hold is a dash
 //! with its reason, a cell that is not `ok` is in no chart and no ratio, and device classes have a panel each.
 //!
@@ -13,6 +13,7 @@ mod error;
 mod load;
 mod model;
 mod page;
+pub mod site;
 #[cfg(test)]
 mod synthetic;
 #[cfg(test)]
