@@ -18,8 +18,8 @@ const FRONT: [&str; 5] = ["ttft", "decode", "memory", "energy", "sustained-ratio
 type Workload = (u32, u32, u32, String);
 type Measured = BTreeMap<Workload, Sample>;
 
-/// What is said of a pool.
-pub fn group(pool: &Pool, wish: &Wish) -> Group {
+/// What is said of a pool. `busy`: what else its computer did, in words.
+pub fn group(pool: &Pool, wish: &Wish, busy: Option<&str>) -> Group {
     let rankings = if pool.class == "emulator" { Vec::new() } else { rankings(&pool.picks, &wish.weights) };
     let mut group = Group {
         class: pool.class.clone(),
@@ -32,7 +32,7 @@ pub fn group(pool: &Pool, wish: &Wish) -> Group {
         unpromised: Vec::new(),
         closest: None,
     };
-    group.verdict = verdict::verdict(&group, wish);
+    group.verdict = verdict::verdict(&group, wish, busy);
     group.closest = verdict::closest(&group);
     group.unpromised = verdict::unpromised(&group, wish);
     group
