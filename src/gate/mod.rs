@@ -1,7 +1,7 @@
 //! Judging runs: one against another, one night against those before, one against what the product needs.
 
 pub mod ab;
-pub pub mod busy;
+pub mod busy;
 pub mod compare;
 pub mod history;
 pub mod nightly;
