@@ -5,7 +5,11 @@ use super::{
     types::{Among, Answer, Closest, Finding, Group, Ranking, Standing, State, Sure, Verdict},
     wish::Wish,
 };
-use crate::words::{count, percent};
+use crate::{
+    gate::busy,
+    scenario::{Source, Subject},
+    words::{count, percent},
+};
 
 /// Share of the draws from which on a candidate may be first after all.
 const MAY_BE_FIRST: f64 = 1.0 - TOLD;
@@ -15,8 +19,8 @@ pub fn nothing(reason: String) -> Verdict {
     Verdict { kind: Answer::NoRecommendation, candidates: Vec::new(), reason }
 }
 
-/// What to ship of a group. Undecidable is an answer.
-pub fn verdict(group: &Group, wish: &Wish) -> Verdict {
+/// What to ship of a group. Undecidable is an answer. `busy`: what else its computer did, which decides nothing about times (as in `gate`).
+pub fn verdict(group: &Group, wish: &Wish, busy: Option<&str>) -> Verdict {
     let in_state = |state: State| group.candidates.iter().filter(|c| c.state == state).count();
     if group.class == "emulator" {
         return nothing("emulator time is not device time: nothing is ranked and nothing is selected from it".to_owned());
@@ -27,7 +31,10 @@ pub fn verdict(group: &Group, wish: &Wish) -> Verdict {
         return nothing(match (passing.len(), passes, open, vetoed) {
             (0, 1.., ..) => "what passes was timed in different ways within itself".to_owned(),
             (0, _, 1.., _) => {
-                format!("no candidate is shown to meet every requirement; {} not vetoed, and what would decide stands in the table", is_are(open))
+                format!(
+                    "no candidate is shown to meet every requirement; {} not vetoed, and what would decide stands in the table",
+                    is_are(open)
+                )
             }
             (0, _, _, 1..) => "a measured figure vetoes every candidate that was measured".to_owned(),
             (0, ..) => "no candidate has figures that count and can be ranked".to_owned(),
@@ -37,17 +44,28 @@ pub fn verdict(group: &Group, wish: &Wish) -> Verdict {
     let Some(first) = ranking.places.first().map(|place| place.candidate) else {
         return nothing("nothing of what is preferred was measured for all candidates".to_owned());
     };
+    if let Some(busy) = busy.filter(|_| ranking.dims.iter().any(|dim| is_touched(&dim.metric))) {
+        return nothing(format!("the computer was busy with something else ({busy}), and times that were measured then decide nothing"));
+    }
     let name = &group.candidates[first].name;
     let open = match in_state(State::Undecided) {
         0 => String::new(),
         n => format!("; {} not decided and could still come first", is_are(n)),
     };
     match &ranking.sure {
-        Sure::Alone if wish.needs.is_empty() => nothing(format!("{name} is the only candidate with figures, and nothing is required: there is no choice to make")),
-        Sure::Alone => recommended(first, format!("{name} is the only candidate that is shown to meet every requirement{open}")),
-        Sure::Bootstrap { resamples, first: share, .. } if *share >= TOLD => {
-            recommended(first, format!("{name} is first in {} of {resamples} resamples of the launches, within this session only{open}", share_words(*share)))
+        Sure::Alone if wish.needs.is_empty() => {
+            nothing(format!("{name} is the only candidate with figures, and nothing is required: there is no choice to make"))
         }
+        Sure::Alone => recommended(first, format!("{name} is the only candidate that is shown to meet every requirement{open}")),
+        Sure::Exact { equals: 1 } => recommended(first, format!("{name} is first in figures that have no spread{open}")),
+        Sure::Exact { equals } => {
+            let candidates = ranking.places.iter().take(*equals).map(|place| place.candidate).collect();
+            Verdict { kind: Answer::NotToldApart, candidates, reason: "they are equal in all that was weighed".to_owned() }
+        }
+        Sure::Bootstrap { resamples, first: share, .. } if *share >= TOLD => recommended(
+            first,
+            format!("{name} is first in {} of {resamples} resamples of the launches, within this session only{open}", share_words(*share)),
+        ),
         Sure::Intervals { launches, ahead: true } => recommended(
             first,
             format!(
@@ -57,16 +75,34 @@ pub fn verdict(group: &Group, wish: &Wish) -> Verdict {
         Sure::Bootstrap { resamples, first: share, .. } => {
             let may = |place: &&super::types::Place| place.candidate == first || place.first.is_some_and(|share| share >= MAY_BE_FIRST);
             let candidates: Vec<usize> = ranking.places.iter().filter(may).map(|place| place.candidate).collect();
-            let reason = format!("{name} leads and is first in {} of {resamples} resamples of the launches only, within this session", share_words(*share));
+            let reason = format!(
+                "{name} leads and is first in {} of {resamples} resamples of the launches only, within this session",
+                share_words(*share)
+            );
             Verdict { kind: Answer::NotToldApart, candidates, reason }
         }
-        Sure::Intervals { launches, ahead: false } => {
-            not_told(ranking, format!("{name} leads by the medians and its intervals overlap those of others; {launches} launches are too few for a bootstrap"))
-        }
+        Sure::Intervals { launches, ahead: false } => not_told(
+            ranking,
+            format!(
+                "{name} leads by the medians and its intervals overlap those of others; {launches} launches are too few for a bootstrap"
+            ),
+        ),
         Sure::Unknown { launches } => not_told(
             ranking,
-            format!("{name} leads by the medians, and how sure that is nobody can tell: {} too few for an interval", is_are_launches(*launches)),
+            format!(
+                "{name} leads by the medians, and how sure that is nobody can tell: {} too few for an interval",
+                is_are_launches(*launches)
+            ),
         ),
+    }
+}
+
+/// Whether what else a computer did is in a metric.
+fn is_touched(metric: &str) -> bool {
+    match Subject::parse(metric).map(|subject| subject.source) {
+        Some(Source::Metric(column)) => busy::touches(column),
+        Some(Source::Exact(_)) => false,
+        _ => true,
     }
 }
 

@@ -44,6 +44,8 @@ impl Selection {
             .filter(|(_, n)| *n > 0)
             .map(|(state, n)| {
                 let word = match state {
+                    State::Passes if self.needs.is_empty() && n == 1 => "has figures",
+                    State::Passes if self.needs.is_empty() => "have figures",
                     State::Passes if n == 1 => "meets every requirement",
                     State::Passes => "meet every requirement",
                     State::Undecided => "undecided",
@@ -54,7 +56,7 @@ impl Selection {
             })
             .collect();
         let required = match self.needs.len() {
-            0 => "Nothing is required, so that every candidate with figures passes".to_owned(),
+            0 => "Nothing is required".to_owned(),
             n => format!("Held against {}", count(n, "requirement")),
         };
         format!("{required}; of {}: {}.", count(group.candidates.len(), "candidate"), found.join(", "))
@@ -104,7 +106,8 @@ impl Selection {
         let room = judged.slack.map_or_else(String::new, |slack| {
             if slack < 0.0 { format!(", {} % beyond the limit", tenths(-slack)) } else { format!(", {} % of room", tenths(slack)) }
         });
-        let why = if finding.standing == Standing::Violated || finding.why.is_empty() { String::new() } else { format!(": {}", finding.why) };
+        let why =
+            if finding.standing == Standing::Violated || finding.why.is_empty() { String::new() } else { format!(": {}", finding.why) };
         format!("{words}{found}{room}{why}")
     }
 
@@ -122,12 +125,8 @@ impl Selection {
         let usual = self.weights.iter().all(|weight| weight.origin == Origin::Default);
         let usual = if usual { ", which count alike where no [prefer] says otherwise" } else { "" };
         let workloads = ranking.dims.iter().map(|dim| dim.workloads.len()).max().unwrap_or(0);
-        let places: Vec<String> = ranking
-            .places
-            .iter()
-            .take(3)
-            .map(|place| format!("{} {:.2}", group.candidates[place.candidate].name, place.score))
-            .collect();
+        let places: Vec<String> =
+            ranking.places.iter().take(3).map(|place| format!("{} {:.2}", group.candidates[place.candidate].name, place.score)).collect();
         let more = ranking.places.len().saturating_sub(3);
         let more = if more > 0 { format!(", and {more} more") } else { String::new() };
         let front: Vec<&str> =
@@ -137,8 +136,11 @@ impl Selection {
             n if n > 4 => format!(" On the Pareto front of {}: {n} of them.", ranking.front_over.join(", ")),
             _ => format!(" On the Pareto front of {}: {}.", ranking.front_over.join(", "), front.join(", ")),
         };
+        let soaked: Vec<&str> = ranking.dims.iter().filter(|dim| dim.of_one_soak).map(|dim| dim.metric.as_str()).collect();
+        let soaked =
+            if soaked.is_empty() { String::new() } else { format!(" Of one soak each, its spread in no share: {}.", soaked.join(", ")) };
         format!(
-            "{who}{timing} by {}{usual}, over {}: {}{more} (1 is best in everything).{front}",
+            "{who}{timing} by {}{usual}, over {}: {}{more} (1 is best in everything).{soaked}{front}",
             dims.join(", "),
             count(workloads, "workload"),
             places.join(", ")
@@ -169,7 +171,8 @@ fn answer(group: &Group) -> String {
 
 fn headroom(group: &Group) -> Option<String> {
     let names: Vec<&str> = group.candidates.iter().filter(|c| c.state == State::Headroom).map(|c| c.name.as_str()).collect();
-    (!names.is_empty()).then(|| format!("Headroom, not a choice: {}, composed of graph times, a bound that no engine reaches.", names.join(", ")))
+    (!names.is_empty())
+        .then(|| format!("Headroom, not a choice: {}, composed of graph times, a bound that no engine reaches.", names.join(", ")))
 }
 
 /// A figure with its unit.
@@ -179,27 +182,31 @@ pub fn figure_words(value: f64, unit: &str) -> String {
 
 /// What a place's first says: `97 %`, or a dash where nothing was drawn.
 pub fn first_words(first: Option<f64>) -> String {
-    first.map_or_else(|| "–".to_owned(), share_words)
+    first.map_or_else(|| "—".to_owned(), share_words)
 }
 
 /// How sure a ranking is, in words.
 pub fn sure_words(sure: &Sure) -> String {
     match sure {
         Sure::Alone => "one candidate: nothing to order".to_owned(),
+        Sure::Exact { .. } => "what was weighed has no spread".to_owned(),
         Sure::Bootstrap { resamples, launches, .. } => {
             format!("{resamples} resamples of the launches ({launches} or more behind each value), within this session only")
         }
         Sure::Intervals { launches, .. } => {
-            format!("{} behind a value at least: too few for a bootstrap, so that intervals decide, within this session only", count(*launches, "launch"))
+            format!(
+                "{} behind a value at least: too few for a bootstrap, so that intervals decide, within this session only",
+                count(*launches, "launch")
+            )
         }
         Sure::Unknown { launches } => format!("{} behind a value: too few to tell how sure the order is", count(*launches, "launch")),
     }
 }
 
-/// The table of a selection as plain text: every candidate, best first, with what decides about it.
+/// The table of a selection as plain text: every candidate, best first, with what decides about it. Of an emulator nothing is selected.
 pub fn table(selection: &Selection) -> Vec<String> {
     let mut lines = Vec::new();
-    for group in &selection.groups {
+    for group in selection.groups.iter().filter(|group| group.class != "emulator") {
         lines.push(format!("{} on {} ({})", group.model, group.device, group.class));
         let rows: Vec<[String; 5]> = ordered(group).into_iter().map(|at| row(selection, group, at)).collect();
         lines.extend(aligned(&rows, |column| column != 2 && column != 3).into_iter().map(|line| format!("  {line}")));
@@ -225,9 +232,14 @@ fn row(selection: &Selection, group: &Group, at: usize) -> [String; 5] {
 
 /// What decides about a candidate: the findings that are not passed, or its own reason.
 pub fn deciding(selection: &Selection, candidate: &Candidate) -> String {
-    let open = candidate.findings.iter().filter(|finding| finding.standing != Standing::Passed);
-    let worst = if candidate.state == State::Vetoed { Standing::Violated } else { Standing::Undecided };
-    let found: Vec<String> = open.filter(|finding| finding.standing >= worst).map(|finding| selection.finding(finding)).collect();
+    // A figure decides; what was not measured is named, since its reason is as a rule the same for all.
+    let telling = if candidate.state == State::Vetoed { Standing::Violated } else { Standing::Undecided };
+    let stand = |standing: Standing| candidate.findings.iter().filter(move |finding| finding.standing == standing);
+    let mut found: Vec<String> = stand(telling).map(|finding| selection.finding(finding)).collect();
+    let lacking: Vec<&str> = stand(Standing::NotMeasured).map(|finding| selection.needs[finding.need].words.as_str()).collect();
+    if !lacking.is_empty() && matches!(candidate.state, State::Passes | State::Undecided) {
+        found.push(format!("not measured: {}", lacking.join(", ")));
+    }
     let own = candidate.reason.clone().filter(|_| found.is_empty() || candidate.state == State::Failed);
     own.into_iter().chain(found).collect::<Vec<_>>().join("; ")
 }
