@@ -103,6 +103,12 @@ fn ready(run: &Path) -> anyhow::Result<()> {
     if !run.join("manifest.json").is_file() {
         return Err(super::usage(format!("{}: not a run folder (it has no manifest.json)", run.display())));
     }
+    // A pipe in place of a file would be waited for.
+    for file in ["plan.toml", "journal.jsonl"].map(|name| run.join(name)) {
+        if file.metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(super::usage(format!("{}: is no regular file: put the file back, or remove it", file.display())));
+        }
+    }
     if stale(run) { derive(run) } else { Ok(()) }
 }
 
