@@ -1,16 +1,20 @@
 //! `bench report RUN...`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use super::exit::{Code, Failed};
 use crate::{
-    report::{self, ReportError},
+    report::{Fonts, Kind, PngError, Report, ReportError},
     results::{folder, journal, manifest::Manifest, tables},
     run::events::Event,
     scenario::Plan,
+    words,
 };
 
-/// Makes the page of one or more runs
+/// Makes the page of one or more runs, its summaries (summary.md, summary.csv) and its pictures
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Run folders
@@ -19,6 +23,12 @@ pub struct Args {
     /// Folder for the page; it becomes OUT/<run>/index.html
     #[arg(long, default_value = "reports")]
     out: PathBuf,
+    /// Writes each chart of the page as an SVG file too, into DIR or else into `pictures` beside the page
+    #[arg(long, value_name = "DIR", num_args = 0..=1)]
+    svg: Option<Option<PathBuf>>,
+    /// The same as PNG files, written with the fonts of this system
+    #[arg(long, value_name = "DIR", num_args = 0..=1)]
+    png: Option<Option<PathBuf>>,
 }
 
 pub fn main(args: &Args) -> anyhow::Result<Code> {
@@ -34,22 +44,60 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
             derive(run)?;
         }
     }
-    let page = page(&args.runs, &args.out)?;
+    let asked = [(Kind::Svg, &args.svg), (Kind::Png, &args.png)];
+    for folder in asked.iter().filter_map(|(_, folder)| folder.as_ref()?.as_ref()) {
+        // `--svg RUN` takes the run for the folder.
+        if folder.join("manifest.json").exists() {
+            return Err(super::usage(format!(
+                "{} is a run folder, and no place for pictures: name another, or give runs first",
+                folder.display()
+            )));
+        }
+    }
+    let folder = folder_of(&args.runs, &args.out);
+    let report = Report::of(&args.runs).map_err(failed)?;
+    let page = report.write(&folder).map_err(failed)?;
     super::print(&format!("{}\n", page.display()))?;
-    Ok(Code::Done)
+    let mut refused = Vec::new();
+    for (kind, place) in asked {
+        let Some(place) = place else { continue };
+        let place = place.clone().unwrap_or_else(|| folder.join("pictures"));
+        let written = report.pictures(&place, kind, &Fonts::system()).map_err(failed)?;
+        super::print(&format!("{}: {}\n", place.display(), words::count(written.files.len(), &format!("{kind} picture"))))?;
+        refused.extend(written.refused);
+    }
+    if refused.is_empty() { Ok(Code::Done) } else { Err(lacking(&refused)) }
 }
 
 /// Makes the page and says where it is.
 pub fn page(runs: &[PathBuf], out: &Path) -> anyhow::Result<PathBuf> {
-    let id = folder::id_of(&runs[0].canonicalize().unwrap_or_else(|_| runs[0].clone()));
-    report::write(runs, &out.join(id)).map_err(|e| {
-        let code = match e {
-            ReportError::Io { .. } => Code::Unavailable,
-            ReportError::Chart(_) | ReportError::Template(_) => Code::Bug,
-            ReportError::NothingToReport | ReportError::NotARun(_) | ReportError::Table(_) => Code::Usage,
-        };
-        Failed { code, message: e.to_string() }.into()
-    })
+    Report::of(runs).and_then(|report| report.write(&folder_of(runs, out))).map_err(failed)
+}
+
+fn folder_of(runs: &[PathBuf], out: &Path) -> PathBuf {
+    out.join(folder::id_of(&runs[0].canonicalize().unwrap_or_else(|_| runs[0].clone())))
+}
+
+fn failed(e: ReportError) -> anyhow::Error {
+    let code = match e {
+        ReportError::Io { .. } | ReportError::Png(PngError::NoFont | PngError::Missing(_)) => Code::Unavailable,
+        ReportError::Chart(_) | ReportError::Template(_) | ReportError::Png(PngError::Drawing(_)) => Code::Bug,
+        ReportError::NothingToReport | ReportError::NotARun(_) | ReportError::Table(_) => Code::Usage,
+    };
+    Failed { code, message: e.to_string() }.into()
+}
+
+/// The pictures that are not there for want of a font, and how it is come by; those that lack the same letters together.
+fn lacking(refused: &[(String, PngError)]) -> anyhow::Error {
+    let mut by_reason: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (name, error) in refused {
+        by_reason.entry(error.to_string()).or_default().push(name);
+    }
+    let told = |(reason, names): (String, Vec<&str>)| {
+        format!("{} not written ({}): {reason}", words::count(names.len(), "PNG picture"), names.join(", "))
+    };
+    let message = by_reason.into_iter().map(told).collect::<Vec<_>>().join("\n");
+    Failed { code: Code::Unavailable, message: crate::safe::printable_lines(&message) }.into()
 }
 
 /// Whether the tables are missing, or older than what the journal knows: a run that was killed made none of its last launches. The
