@@ -3,9 +3,9 @@
 mod against;
 mod cells;
 mod charts;
+mod colours;
 mod costs;
 mod decision;
-mod colours;
 mod details;
 mod device;
 mod failures;
@@ -26,7 +26,7 @@ mod roof;
 mod soak;
 mod stages;
 mod timeline;
-mod view;
+pub mod view;
 mod why;
 
 pub use header::page;
