@@ -10,6 +10,7 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 
 use super::{ReportError, load, model};
+use crate::lang;
 
 const TEMPLATES: [(&str, &str); 10] = [
     ("head.html", include_str!("templates/head.html")),
@@ -45,7 +46,8 @@ pub(super) fn rendered(template: &str, page: &impl Serialize) -> Result<String, 
     for (name, source) in TEMPLATES {
         environment.add_template(name, source)?;
     }
-    Ok(environment.get_template(template)?.render(minijinja::context! { page => minijinja::value::Serde(page) })?)
+    let html = environment.get_template(template)?.render(minijinja::context! { page => minijinja::value::Serde(page) })?;
+    Ok(lang::say_page(html))
 }
 
 /// Renders and writes `out/index.html`, whole or not at all; gives its path.
