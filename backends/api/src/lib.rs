@@ -7,6 +7,7 @@
 
 mod backend;
 mod captured;
+mod card;
 mod cell;
 mod checks;
 mod events;
@@ -26,6 +27,7 @@ pub use backend::{
     Source, StagedFile, Step,
 };
 pub use bench_runner_protocol::{EVENTS_ENV, Job};
+pub use card::{Card, Fact};
 pub use captured::{Captured, Ended, Evidence};
 pub use cell::{Axis, Cell, DeviceClass, Geometry, Model, Pass, Quant, Setting, Unit, Workload};
 pub use checks::{Check, Checks, Expected, check_bos, check_count, check_reported, check_tokens, contradiction};
