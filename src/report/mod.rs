@@ -16,7 +16,7 @@ mod page;
 mod policy;
 pub mod selection;
 #[cfg(test)]
-mod synthetic;
+pub(crate) mod synthetic;
 #[cfg(test)]
 mod tests;
 

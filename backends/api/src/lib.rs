@@ -27,8 +27,8 @@ pub use backend::{
     Source, StagedFile, Step,
 };
 pub use bench_runner_protocol::{EVENTS_ENV, Job};
-pub use card::{Card, Fact};
 pub use captured::{Captured, Ended, Evidence};
+pub use card::{Card, Fact};
 pub use cell::{Axis, Cell, DeviceClass, Geometry, Model, Pass, Quant, Setting, Unit, Workload};
 pub use checks::{Check, Checks, Expected, check_bos, check_count, check_reported, check_tokens, contradiction};
 pub use events::{NO_EVENTS, parsed_from_events, parsed_until_wrong};

@@ -105,14 +105,27 @@ fn the_templates_say_nothing_without_chinese() {
     assert!(wrong.is_empty() && seen > 120, "{seen} texts; without Chinese in src/lang/zh:\n{}", wrong.join("\n"));
 }
 
-#[test]
-fn the_page_of_the_example_is_chinese() {
-    let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("results/example-pc");
-    let html = page(&ZH, &crate::report::render(&[run]).unwrap());
+/// The page of a run folder in Chinese; all that is not whole of it.
+fn not_whole(run: &Path) -> (String, Vec<String>) {
+    let html = page(&ZH, &crate::report::render(&[run.to_owned()]).unwrap());
     let said = texts(&html);
     let chinese = said.iter().filter(|text| text.contains(|c: char| matches!(c, '\u{4e00}'..='\u{9fff}'))).count();
-    let wrong: Vec<String> =
-        said.iter().filter(|text| !english(text).is_empty()).map(|text| format!("{text}: {:?}", english(text))).collect();
-    assert!(wrong.is_empty() && chinese > 500, "{chinese} texts are Chinese; these are not whole:\n{}", wrong.join("\n"));
+    assert!(chinese > 300, "{chinese} texts are Chinese");
+    let wrong = said.iter().filter(|text| !english(text).is_empty()).map(|text| format!("{text}: {:?}", english(text))).collect();
+    (html, wrong)
+}
+
+#[test]
+fn the_page_of_the_example_is_chinese() {
+    let (html, wrong) = not_whole(&Path::new(env!("CARGO_MANIFEST_DIR")).join("results/example-pc"));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(html.contains("<html lang=\"zh-CN\""));
+}
+
+#[test]
+fn the_page_of_a_run_with_everything_in_it_is_chinese() {
+    let folder = tempfile::tempdir().unwrap();
+    crate::report::synthetic::write(folder.path());
+    let (_, wrong) = not_whole(folder.path());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -93,7 +93,13 @@ fn findings(selection: &Selection, group: &Group) -> Grid {
     };
     let rows = ordered(group).into_iter().map(|at| &group.candidates[at]);
     let rows = rows.flat_map(|candidate| candidate.findings.iter().map(move |finding| row(candidate, finding))).collect();
-    Grid { title: "Each requirement at each candidate".to_owned(), columns: columns.map(str::to_owned).into(), rows, text: true, open: false }
+    Grid {
+        title: "Each requirement at each candidate".to_owned(),
+        columns: columns.map(str::to_owned).into(),
+        rows,
+        text: true,
+        open: false,
+    }
 }
 
 /// What no measurement says of the frameworks of the run; programs of a scenario have no card.

@@ -22,7 +22,12 @@ const SELF_MADE: [&str; 2] = ["qnn-context-", "mnn-llm-"];
 pub fn page(runs: &[Run], selected: &[Result<Selection, String>]) -> Result<Page, ReportError> {
     let colours = Colours::of(runs);
     let best = Best::of(runs);
-    let views = runs.iter().zip(selected).enumerate().map(|(index, (run, selected))| view(run, selected, index, &colours, &best)).collect::<Result<Vec<_>, _>>()?;
+    let views = runs
+        .iter()
+        .zip(selected)
+        .enumerate()
+        .map(|(index, (run, selected))| view(run, selected, index, &colours, &best))
+        .collect::<Result<Vec<_>, _>>()?;
     let title = match views.as_slice() {
         [one] => one.scenario.clone(),
         many => format!("{} runs", many.len()),

@@ -103,10 +103,8 @@ struct Common {
 
 /// The workloads at which all have a metric, or who lacks it.
 fn shared(all: &[&Pick], subject: &Subject) -> Result<Common, String> {
-    let measured: Vec<Measured> = all
-        .iter()
-        .map(|pick| pick.counted().filter_map(|entry| Some((entry.workload(), sample(subject, entry)?))).collect())
-        .collect();
+    let measured: Vec<Measured> =
+        all.iter().map(|pick| pick.counted().filter_map(|entry| Some((entry.workload(), sample(subject, entry)?))).collect()).collect();
     let lacking: Vec<&str> = all.iter().zip(&measured).filter(|(_, own)| own.is_empty()).map(|(p, _)| p.candidate.name.as_str()).collect();
     match lacking[..] {
         [] => {}
@@ -167,6 +165,7 @@ fn identity(picks: &[Pick]) -> String {
             count(artifacts.len(), "artifact"),
             count(n, "candidate")
         ),
-        _ => "Same source model, different quantisation: speed is ranked here, and nobody has shown that the answers are equally good.".to_owned(),
+        _ => "Same source model, different quantisation: speed is ranked here, and nobody has shown that the answers are equally good."
+            .to_owned(),
     }
 }

@@ -70,7 +70,9 @@ pub fn ends(terms: &[Term]) -> (f64, f64) {
     terms.iter().fold((0.0, 0.0), |(bad, good), term| {
         let own = match &term.sample {
             Sample::One(value) => (*value, *value),
-            Sample::Launches { .. } => interval(&term.sample.values(), DEFAULT_SEED).map_or((f64::NAN, f64::NAN), |found| (found.lo, found.hi)),
+            Sample::Launches { .. } => {
+                interval(&term.sample.values(), DEFAULT_SEED).map_or((f64::NAN, f64::NAN), |found| (found.lo, found.hi))
+            }
         };
         let (lo, hi) = (log(term, own.0), log(term, own.1));
         (bad + lo.min(hi), good + lo.max(hi))

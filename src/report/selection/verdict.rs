@@ -27,7 +27,10 @@ pub fn verdict(group: &Group, wish: &Wish) -> Verdict {
         return nothing(match (passing.len(), passes, open, vetoed) {
             (0, 1.., ..) => "what passes was timed in different ways within itself".to_owned(),
             (0, _, 1.., _) => {
-                format!("no candidate is shown to meet every requirement; {} not vetoed, and what would decide stands in the table", is_are(open))
+                format!(
+                    "no candidate is shown to meet every requirement; {} not vetoed, and what would decide stands in the table",
+                    is_are(open)
+                )
             }
             (0, _, _, 1..) => "a measured figure vetoes every candidate that was measured".to_owned(),
             (0, ..) => "no candidate has figures that count and can be ranked".to_owned(),
@@ -43,11 +46,14 @@ pub fn verdict(group: &Group, wish: &Wish) -> Verdict {
         n => format!("; {} not decided and could still come first", is_are(n)),
     };
     match &ranking.sure {
-        Sure::Alone if wish.needs.is_empty() => nothing(format!("{name} is the only candidate with figures, and nothing is required: there is no choice to make")),
-        Sure::Alone => recommended(first, format!("{name} is the only candidate that is shown to meet every requirement{open}")),
-        Sure::Bootstrap { resamples, first: share, .. } if *share >= TOLD => {
-            recommended(first, format!("{name} is first in {} of {resamples} resamples of the launches, within this session only{open}", share_words(*share)))
+        Sure::Alone if wish.needs.is_empty() => {
+            nothing(format!("{name} is the only candidate with figures, and nothing is required: there is no choice to make"))
         }
+        Sure::Alone => recommended(first, format!("{name} is the only candidate that is shown to meet every requirement{open}")),
+        Sure::Bootstrap { resamples, first: share, .. } if *share >= TOLD => recommended(
+            first,
+            format!("{name} is first in {} of {resamples} resamples of the launches, within this session only{open}", share_words(*share)),
+        ),
         Sure::Intervals { launches, ahead: true } => recommended(
             first,
             format!(
@@ -57,15 +63,24 @@ pub fn verdict(group: &Group, wish: &Wish) -> Verdict {
         Sure::Bootstrap { resamples, first: share, .. } => {
             let may = |place: &&super::types::Place| place.candidate == first || place.first.is_some_and(|share| share >= MAY_BE_FIRST);
             let candidates: Vec<usize> = ranking.places.iter().filter(may).map(|place| place.candidate).collect();
-            let reason = format!("{name} leads and is first in {} of {resamples} resamples of the launches only, within this session", share_words(*share));
+            let reason = format!(
+                "{name} leads and is first in {} of {resamples} resamples of the launches only, within this session",
+                share_words(*share)
+            );
             Verdict { kind: Answer::NotToldApart, candidates, reason }
         }
-        Sure::Intervals { launches, ahead: false } => {
-            not_told(ranking, format!("{name} leads by the medians and its intervals overlap those of others; {launches} launches are too few for a bootstrap"))
-        }
+        Sure::Intervals { launches, ahead: false } => not_told(
+            ranking,
+            format!(
+                "{name} leads by the medians and its intervals overlap those of others; {launches} launches are too few for a bootstrap"
+            ),
+        ),
         Sure::Unknown { launches } => not_told(
             ranking,
-            format!("{name} leads by the medians, and how sure that is nobody can tell: {} too few for an interval", is_are_launches(*launches)),
+            format!(
+                "{name} leads by the medians, and how sure that is nobody can tell: {} too few for an interval",
+                is_are_launches(*launches)
+            ),
         ),
     }
 }

@@ -29,15 +29,16 @@ impl Wish {
         let own = plan.require.iter().map(|requirement| (need(requirement, Origin::Scenario, None, None), requirement.clone()));
         let proposed = chosen.into_iter().flat_map(|preset| &preset.require);
         let proposed = proposed.filter(|p| plan.require.iter().all(|own| own.metric != p.requirement.metric));
-        let proposed = proposed
-            .map(|p| (need(&p.requirement, Origin::Preset, Some(p.reason.clone()), p.source.clone()), p.requirement.clone()));
+        let proposed =
+            proposed.map(|p| (need(&p.requirement, Origin::Preset, Some(p.reason.clone()), p.source.clone()), p.requirement.clone()));
         let (needs, requirements) = own.chain(proposed).unzip();
         Self { use_case: chosen.map(use_case), needs, requirements, weights: weights(plan, asked, chosen) }
     }
 }
 
 fn weights(plan: &Plan, asked: Option<&Preset>, chosen: Option<&Preset>) -> Vec<Weight> {
-    let own = plan.prefer.iter().flat_map(|prefer| &prefer.weights).map(|(metric, weight)| (metric.clone(), *weight, Origin::Scenario, None));
+    let own =
+        plan.prefer.iter().flat_map(|prefer| &prefer.weights).map(|(metric, weight)| (metric.clone(), *weight, Origin::Scenario, None));
     let of = |preset: &Preset| {
         let weigh = |w: &crate::scenario::Weighed| (w.metric.clone(), w.weight, Origin::Preset, Some(w.reason.clone()));
         preset.weights.iter().map(weigh).collect::<Vec<_>>()

@@ -104,7 +104,8 @@ impl Selection {
         let room = judged.slack.map_or_else(String::new, |slack| {
             if slack < 0.0 { format!(", {} % beyond the limit", tenths(-slack)) } else { format!(", {} % of room", tenths(slack)) }
         });
-        let why = if finding.standing == Standing::Violated || finding.why.is_empty() { String::new() } else { format!(": {}", finding.why) };
+        let why =
+            if finding.standing == Standing::Violated || finding.why.is_empty() { String::new() } else { format!(": {}", finding.why) };
         format!("{words}{found}{room}{why}")
     }
 
@@ -122,12 +123,8 @@ impl Selection {
         let usual = self.weights.iter().all(|weight| weight.origin == Origin::Default);
         let usual = if usual { ", which count alike where no [prefer] says otherwise" } else { "" };
         let workloads = ranking.dims.iter().map(|dim| dim.workloads.len()).max().unwrap_or(0);
-        let places: Vec<String> = ranking
-            .places
-            .iter()
-            .take(3)
-            .map(|place| format!("{} {:.2}", group.candidates[place.candidate].name, place.score))
-            .collect();
+        let places: Vec<String> =
+            ranking.places.iter().take(3).map(|place| format!("{} {:.2}", group.candidates[place.candidate].name, place.score)).collect();
         let more = ranking.places.len().saturating_sub(3);
         let more = if more > 0 { format!(", and {more} more") } else { String::new() };
         let front: Vec<&str> =
@@ -169,7 +166,8 @@ fn answer(group: &Group) -> String {
 
 fn headroom(group: &Group) -> Option<String> {
     let names: Vec<&str> = group.candidates.iter().filter(|c| c.state == State::Headroom).map(|c| c.name.as_str()).collect();
-    (!names.is_empty()).then(|| format!("Headroom, not a choice: {}, composed of graph times, a bound that no engine reaches.", names.join(", ")))
+    (!names.is_empty())
+        .then(|| format!("Headroom, not a choice: {}, composed of graph times, a bound that no engine reaches.", names.join(", ")))
 }
 
 /// A figure with its unit.
@@ -190,7 +188,10 @@ pub fn sure_words(sure: &Sure) -> String {
             format!("{resamples} resamples of the launches ({launches} or more behind each value), within this session only")
         }
         Sure::Intervals { launches, .. } => {
-            format!("{} behind a value at least: too few for a bootstrap, so that intervals decide, within this session only", count(*launches, "launch"))
+            format!(
+                "{} behind a value at least: too few for a bootstrap, so that intervals decide, within this session only",
+                count(*launches, "launch")
+            )
         }
         Sure::Unknown { launches } => format!("{} behind a value: too few to tell how sure the order is", count(*launches, "launch")),
     }

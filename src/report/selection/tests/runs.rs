@@ -47,7 +47,10 @@ fn the_one_over_the_limit_is_vetoed_and_the_others_are_ranked() {
     // 1 - 300 / 380 = 0.2105.
     let closest = group.closest.as_ref().expect("one");
     assert!((closest.slack - 0.210_5).abs() < 1e-3, "{closest:?}");
-    assert_eq!(group.identity, "Same source model, different quantisation: speed is ranked here, and nobody has shown that the answers are equally good.");
+    assert_eq!(
+        group.identity,
+        "Same source model, different quantisation: speed is ranked here, and nobody has shown that the answers are equally good."
+    );
 
     let text = selection.sentences().join("\n");
     for said in [
@@ -135,11 +138,18 @@ fn classes_devices_timings_and_composed_figures_stay_apart() {
     assert!(emulator.rankings.is_empty() && emulator.verdict.candidates.is_empty());
     assert_eq!(
         selection.of_group(emulator),
-        ["tiny-llama on phone-1 (emulator): no recommendation, since emulator time is not device time: nothing is ranked and nothing is selected from it."]
+        [
+            "tiny-llama on phone-1 (emulator): no recommendation, since emulator time is not device time: nothing is ranked and nothing is selected from it."
+        ]
     );
     // Alone and without a requirement there is no choice.
     assert_eq!(selection.groups[1].verdict.kind, Answer::NoRecommendation);
-    assert!(selection.of_group(phone).iter().any(|said| said == "Headroom, not a choice: bound · w4a16, composed of graph times, a bound that no engine reaches."));
+    assert!(
+        selection
+            .of_group(phone)
+            .iter()
+            .any(|said| said == "Headroom, not a choice: bound · w4a16, composed of graph times, a bound that no engine reaches.")
+    );
 }
 
 #[test]
@@ -200,13 +210,20 @@ fn a_preset_adds_what_the_scenario_has_not_and_says_so() {
     let shares: Vec<(&str, f64)> = selection.weights.iter().map(|w| (w.metric.as_str(), w.share)).collect();
     assert_eq!(shares, [("ttft", 2.0 / 6.0), ("decode", 2.0 / 6.0), ("memory", 1.0 / 6.0), ("energy", 1.0 / 6.0)]);
     let text = selection.sentences().join("\n");
-    assert!(text.contains("1 limit and the weights are those of the preset “Chat assistant”: proposals with reasons, not measurements."), "{text}");
+    assert!(
+        text.contains("1 limit and the weights are those of the preset “Chat assistant”: proposals with reasons, not measurements."),
+        "{text}"
+    );
     // Asked for another use, that one's weights count, also over the scenario's.
     lab.prefer(&[("ttft", 1.0)]);
     let other = select(&lab.plan, &lab.run, &Evidence::default(), preset("vision-detector"));
     assert_eq!(other.weights[0].metric, "energy");
     assert!(only(&other).unpromised.iter().any(|said| said.contains("time of one frame")), "{:?}", only(&other).unpromised);
-    assert!(only(&other).unpromised.iter().any(|said| said.starts_with("sustained-ratio >= 90% (minute 30): ")), "{:?}", only(&other).unpromised);
+    assert!(
+        only(&other).unpromised.iter().any(|said| said.starts_with("sustained-ratio >= 90% (minute 30): ")),
+        "{:?}",
+        only(&other).unpromised
+    );
 }
 
 /// The committed example: nothing is selected of the emulator, and MNN's quantisations are ranked by the medians of `cells.csv`.
@@ -228,16 +245,17 @@ fn the_example_run() {
     let at = |name: &str| header.iter().position(|known| known == name).expect("a column");
     let rows: Vec<csv::StringRecord> = reader.records().map(|row| row.expect("a row")).collect();
     let value = |quant: &str, prompt: &str, column: &str| -> f64 {
-        let is = |row: &&csv::StringRecord| &row[at("backend")] == "mnn" && &row[at("quant")] == quant && &row[at("prompt_tokens")] == prompt;
+        let is =
+            |row: &&csv::StringRecord| &row[at("backend")] == "mnn" && &row[at("quant")] == quant && &row[at("prompt_tokens")] == prompt;
         rows.iter().find(is).expect("a row")[at(column)].parse().expect("a number")
     };
     let quants = ["fp32", "w8", "w4"];
     let score = |quant: &str| {
         let of = |prompt: &str| {
-            let best = |column: &str, better: fn(f64, f64) -> f64| {
-                quants.iter().map(|q| value(q, prompt, column)).reduce(better).expect("three")
-            };
-            best("ttft_ms", f64::min) / value(quant, prompt, "ttft_ms") * value(quant, prompt, "decode_tok_s") / best("decode_tok_s", f64::max)
+            let best =
+                |column: &str, better: fn(f64, f64) -> f64| quants.iter().map(|q| value(q, prompt, column)).reduce(better).expect("three");
+            best("ttft_ms", f64::min) / value(quant, prompt, "ttft_ms") * value(quant, prompt, "decode_tok_s")
+                / best("decode_tok_s", f64::max)
         };
         (of("32") * of("96")).powf(0.25)
     };
