@@ -73,7 +73,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     let parts = metrics.into_iter().zip(lines).map(|(metric, lines)| part(metric, lines, &scan.runs, args.tolerance)).collect();
     let history = History { scan, remarks, parts };
     match (args.keep, args.format) {
-        (Some(keep), _) => super::say(&retention(&history, keep as usize))?,
+        (Some(keep), _) => super::print(&retention(&history, keep as usize))?,
         (None, Format::Human) => super::say(&human::text(&history, args.tolerance))?,
         (None, Format::Json) => super::print(&format!("{}\n", serde_json::to_string(&machine::json(&history, args.tolerance))?))?,
     }

@@ -117,7 +117,7 @@ impl<'a> Speaker<'a> {
     /// Clause by clause. What stands between commas may be a name: all of it is known, or nothing is said.
     fn clauses(&self, text: &str, depth: usize) -> Option<String> {
         let some = |said: &[Option<String>]| said.iter().any(Option::is_some);
-        for (sign, chinese) in [("; ", "；"), (": ", "：")] {
+        for (sign, chinese) in [("; ", "；"), (" — ", " — "), (": ", "：")] {
             if let Some(said) = self.joined(&cuts::at(text, sign), (sign, chinese), depth, some) {
                 return Some(said);
             }
@@ -148,7 +148,7 @@ impl<'a> Speaker<'a> {
         while begin < text.len() {
             let ends = || cuts.iter().copied().filter(|(end, _)| *end > begin).chain([(text.len(), text.len())]);
             // `load of CPU, GPU and NPU` is one thing.
-            let (end, next) = ends().filter(|(end, _)| self.table.whole(&text[begin..*end]).is_some()).last().or_else(|| ends().next())?;
+            let (end, next) = ends().rfind(|(end, _)| self.table.whole(&text[begin..*end]).is_some()).or_else(|| ends().next())?;
             let piece = &text[begin..end];
             said.push(self.translated(piece, depth + 1).or_else(|| is_name(piece).then(|| piece.to_owned()))?);
             begin = next;

@@ -12,7 +12,7 @@ use super::super::{
 
 /// Words that stay as they are in Chinese: terms, names of engines and tools, options.
 const KEPT: &str = "token tokens bench runner agent genie mnn ort qnn llama tiny dma buf context binary tok max detailed onnx onnxruntime compare run \
-    local linux shell arch swappiness llm softmax silu masked gated head end kgsl manifest roofline min greedy events trace npu cpu gpu loop regression zq";
+    local linux shell arch swappiness llm softmax silu masked gated head end kgsl manifest roofline min greedy events trace npu cpu gpu loop regression mlp rope zq";
 
 /// The English words that are left in a text.
 fn english(text: &str) -> Vec<String> {
@@ -21,7 +21,7 @@ fn english(text: &str) -> Vec<String> {
     plain
         .split(|c: char| c.is_whitespace() || "，。；：（）、“”".contains(c))
         // Names of columns, files and options.
-        .filter(|word| !word.contains(['_', '/', '=', '-', '.', ':', '<', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']))
+        .filter(|word| !word.contains(['_', '/', '=', '-', '.', ':', '<', '+', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']))
         .flat_map(|word| word.split(|c: char| !c.is_ascii_alphabetic()))
         .filter(|word| word.len() > 2 && word.chars().all(|c| c.is_ascii_lowercase()))
         .filter(|word| !KEPT.split_whitespace().any(|kept| kept == *word))
@@ -63,7 +63,7 @@ fn texts(html: &str) -> Vec<String> {
 fn filled(template: &str, with: &str) -> String {
     let mut out = String::new();
     let mut rest = template;
-    while let Some(at) = rest.find(['{']) {
+    while let Some(at) = rest.find('{') {
         let (before, tag) = rest.split_at(at);
         out.push_str(before);
         let (end, filling) = match tag.get(..2) {
@@ -107,7 +107,7 @@ fn the_templates_say_nothing_without_chinese() {
 
 /// The page of a run folder in Chinese; all that is not whole of it.
 fn not_whole(run: &Path) -> (String, Vec<String>) {
-    let html = page(&ZH, &crate::report::render(&[run.to_owned()]).unwrap());
+    let html = page(&ZH, &crate::report::render(&[run.to_owned()], None).unwrap());
     let said = texts(&html);
     let chinese = said.iter().filter(|text| text.contains(|c: char| matches!(c, '\u{4e00}'..='\u{9fff}'))).count();
     assert!(chinese > 300, "{chinese} texts are Chinese");
