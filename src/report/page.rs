@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{ReportError, load, model, policy::policy, selection};
 use crate::{lang, scenario::Preset};
 
-const TEMPLATES: [(&str, &str); 12] = [
+const TEMPLATES: [(&str, &str); 15] = [
     ("head.html", include_str!("templates/head.html")),
     ("page.html", include_str!("templates/page.html")),
     ("comparison.html", include_str!("templates/comparison.html")),
@@ -23,6 +23,9 @@ const TEMPLATES: [(&str, &str); 12] = [
     ("panel.html", include_str!("templates/panel.html")),
     ("why.html", include_str!("templates/why.html")),
     ("method.html", include_str!("templates/method.html")),
+    ("site.html", include_str!("templates/site.html")),
+    ("site_macros.html", include_str!("templates/site_macros.html")),
+    ("device.html", include_str!("templates/device.html")),
     ("macros.html", include_str!("templates/macros.html")),
     ("style.css", concat!(include_str!("templates/theme.css"), include_str!("templates/layout.css"))),
 ];
@@ -61,15 +64,15 @@ pub(super) fn rendered(template: &str, page: &impl Serialize) -> Result<String, 
 
 /// Renders and writes `out/index.html`, whole or not at all; gives its path.
 pub fn write(run_dirs: &[PathBuf], out: &Path, use_case: Option<&Preset>) -> Result<PathBuf, ReportError> {
-    put(&render(run_dirs, use_case)?, out)
+    put(&render(run_dirs, use_case)?, out, "index.html")
 }
 
-/// Writes `out/index.html`, whole or not at all; gives its path.
-pub(super) fn put(html: &str, out: &Path) -> Result<PathBuf, ReportError> {
+/// Writes a page `name` into the folder `out`, whole or not at all; gives its path.
+pub(super) fn put(html: &str, out: &Path, name: &str) -> Result<PathBuf, ReportError> {
     fs::create_dir_all(out).map_err(ReportError::io(out))?;
-    let target = out.join("index.html");
+    let target = out.join(name);
     // In the same folder, since a rename does not cross file systems; the process id keeps two reports apart.
-    let temporary = out.join(format!(".index.html.{}", std::process::id()));
+    let temporary = out.join(format!(".{name}.{}", std::process::id()));
     let written = fs::File::create(&temporary).and_then(|mut file| {
         file.write_all(html.as_bytes())?;
         file.sync_all()
