@@ -9,6 +9,7 @@ pub mod device;
 pub mod doctor;
 pub mod gate;
 pub mod import;
+mod lang;
 pub mod prepare;
 mod random;
 pub mod registry;

@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+use unicode_width::UnicodeWidthStr;
+
 /// `1 cell`, `2 cells`, `2 entries`, `2 launches`: a number with its noun, given in the singular.
 pub fn count<N: Copy + Display + PartialEq + From<u8>>(n: N, what: &str) -> String {
     match what.strip_suffix('y') {
@@ -41,13 +43,19 @@ pub fn figure(value: f64) -> String {
     format!("{value:.*}", (3 - magnitude).clamp(0, 12) as usize)
 }
 
+/// A text with blanks up to a width in columns of a terminal, of which a Chinese sign takes two.
+pub fn padded(text: &str, width: usize) -> String {
+    text.to_owned() + &" ".repeat(width.saturating_sub(text.width()))
+}
+
 /// Lines of a table whose columns stand beneath one another: those that are `left` begin together, the others end together.
 pub fn aligned<R: AsRef<[String]>>(rows: &[R], left: impl Fn(usize) -> bool) -> Vec<String> {
     let columns = rows.iter().map(|row| row.as_ref().len()).max().unwrap_or(0);
-    let width = |at: usize| rows.iter().filter_map(|row| row.as_ref().get(at)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let width = |at: usize| rows.iter().filter_map(|row| row.as_ref().get(at)).map(|cell| cell.width()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
-    let cell =
-        |(at, (cell, &width)): (usize, (&String, &usize))| if left(at) { format!("{cell:<width$}") } else { format!("{cell:>width$}") };
+    let cell = |(at, (cell, &width)): (usize, (&String, &usize))| {
+        if left(at) { padded(cell, width) } else { " ".repeat(width - cell.width()) + cell }
+    };
     let line = |row: &R| row.as_ref().iter().zip(&widths).enumerate().map(cell).collect::<Vec<_>>().join("  ");
     rows.iter().map(|row| line(row).trim_end().to_owned()).collect()
 }
@@ -79,6 +87,9 @@ mod tests {
         let rows = [vec!["a".to_owned(), "1".to_owned(), "é".to_owned()], vec!["bcd".to_owned(), "20".to_owned()]];
         assert_eq!(aligned(&rows, |at| at != 1), ["a     1  é", "bcd  20"]);
         assert!(aligned::<Vec<String>>(&[], |_| true).is_empty());
+        // A Chinese sign is two columns wide.
+        let rows = [vec!["单元".to_owned(), "判定".to_owned(), "x".to_owned()], vec!["genie".to_owned(), "1".to_owned(), "y".to_owned()]];
+        assert_eq!(aligned(&rows, |at| at != 1), ["单元   判定  x", "genie     1  y"]);
     }
 
     #[test]

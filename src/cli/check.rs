@@ -48,9 +48,9 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         match args.format {
             Format::Json => all.push(json(path, &problems, cells)),
             Format::Human => {
-                super::note(problems.render(std::io::stderr().is_terminal()).trim_end());
+                super::note_problems(&problems, std::io::stderr().is_terminal());
                 if let Some(cells) = cells {
-                    super::print(&format!("{}: ok, {}\n", printable(&path.display().to_string()), crate::words::count(cells, "cell")))?;
+                    super::say(&format!("{}: ok, {}\n", printable(&path.display().to_string()), crate::words::count(cells, "cell")))?;
                 }
             }
         }

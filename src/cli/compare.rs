@@ -107,7 +107,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     if args.format == Format::Json {
         super::print(&format!("{}\n", serde_json::to_string_pretty(&view::json(&comparison))?))?;
     } else if !to_stdout {
-        super::print(&human::table(&view))?;
+        super::say(&human::table(&view))?;
     }
     match args.markdown.as_deref() {
         Some(_) if to_stdout && args.format == Format::Human => super::print(&markdown::of(&view))?,

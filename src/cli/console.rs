@@ -12,6 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::Format;
 pub use crate::safe::printable;
 use crate::{
+    lang,
     run::events::{Event, Sink},
     scenario::Side,
     words::count,
@@ -70,7 +71,8 @@ impl Console {
     /// One line for people.
     pub fn line(&self, text: &str) {
         let of = self.device.iter().map(String::as_str).chain(self.side.map(Side::as_str));
-        let text = printable(&of.chain([text]).collect::<Vec<_>>().join("  "));
+        let text = lang::say(text);
+        let text = printable(&of.chain([text.as_ref()]).collect::<Vec<_>>().join("  "));
         if let Some(bar) = &self.bar {
             bar.println(text);
         } else {
@@ -93,7 +95,7 @@ impl Console {
             let left = humantime::format_duration(left);
             let words = format!("sending {file}: {:.2} of {:.2} GB, {:.0} MB/s, {left} left", gb(sent), gb(all), rate / 1e6);
             match (&self.bar, self.format) {
-                (Some(bar), _) => bar.set_message(printable(&words)),
+                (Some(bar), _) => bar.set_message(printable(&lang::say(&words))),
                 (None, Format::Human) => self.line(&words),
                 (None, Format::Json) => {}
             }
@@ -124,7 +126,7 @@ impl Console {
             }
             Event::Preparing { what } => {
                 if let Some(bar) = &self.bar {
-                    bar.set_message(format!("making {what}"));
+                    bar.set_message(lang::say(&format!("making {what}")).into_owned());
                 }
             }
             Event::Prepared { what, seconds, cached } => {
@@ -138,7 +140,7 @@ impl Console {
             Event::SettleBegin { lacks, .. } => {
                 let words = format!("waiting for the device: {}", lacks.join("; "));
                 match &self.bar {
-                    Some(bar) => bar.set_message(printable(&words)),
+                    Some(bar) => bar.set_message(printable(&lang::say(&words))),
                     None => self.line(&words),
                 }
             }

@@ -63,7 +63,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         None => {
             let look = runtime.block_on(look(&args.servers))?;
             match args.format {
-                Format::Human => super::print(&human(&look))?,
+                Format::Human => super::say(&human(&look))?,
                 Format::Json => super::print(&format!("{}\n", serde_json::to_string_pretty(&machine(&look))?))?,
             }
             Ok(if look.devices.iter().any(|row| row.opened.is_ok()) { Code::Done } else { Code::Unavailable })
@@ -224,7 +224,7 @@ async fn clean(args: &Clean) -> anyhow::Result<Code> {
         match given {
             Ok(words) => {
                 cleaned += 1;
-                super::print(&printable(&format!("{serial}: {words}")))?;
+                super::say(&printable(&format!("{serial}: {words}")))?;
                 super::print("\n")?;
             }
             Err(words) => refused.push(format!("{serial}: {words}")),

@@ -55,7 +55,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let Examined { findings, sources, costs } = runtime.block_on(examined(&cache, args, scenario.as_ref()))?;
     match args.format {
-        Format::Human => super::print(&print::human(&findings))?,
+        Format::Human => super::say(&print::human(&findings))?,
         Format::Json => {
             let count = |severity| findings.iter().filter(|f| f.severity == severity).count();
             let mut value = json!({"scenario": args.scenario, "errors": count(Severity::Error), "warnings": count(Severity::Warning), "findings": findings, "sources": sources});

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     analysis::roof::{Asked, Figure, Precision, Told, estimate},
     device::soc,
-    import,
+    import, lang,
     scenario::read_geometry,
     words,
 };
@@ -99,7 +99,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     let (precision, figures) = estimate(&asked);
     let text = match args.format {
         Format::Json => serde_json::to_string_pretty(&json(&asked, &precision, &figures))? + "\n",
-        Format::Human => human(&asked, &precision, &figures),
+        Format::Human => lang::say(&human(&asked, &precision, &figures)).into_owned(),
     };
     super::print(&text)?;
     Ok(code(&figures))
@@ -120,7 +120,7 @@ fn model(named: &str) -> anyhow::Result<Known> {
     let of_toml = |path: &Path| match read_geometry(path) {
         Ok(geometry) => Ok(Known { geometry, quant: None, context: None }),
         Err(problems) => {
-            super::note(problems.render(false).trim_end());
+            super::note_problems(&problems, false);
             let message = format!("{}: not a geometry that can be used", path.display());
             Err(Failed { code: Code::Scenario, message }.into())
         }

@@ -94,11 +94,11 @@ fn files(args: &Args, gate: &Gate) -> anyhow::Result<()> {
 
 fn show(args: &Args, gate: &Gate) -> anyhow::Result<()> {
     if args.annotations || std::env::var_os("GITHUB_ACTIONS").is_some_and(|v| v == "true") {
-        super::note(&printable_lines(&output::annotations(gate)));
+        super::write_note(&printable_lines(&output::annotations(gate)));
     }
     match args.format {
         Format::Json => super::print(&format!("{}\n", serde_json::to_string_pretty(gate)?)),
-        Format::Human => super::print(&output::human(gate)),
+        Format::Human => super::say(&output::human(gate)),
     }
 }
 

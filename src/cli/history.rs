@@ -80,7 +80,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     let history = History::of(scan, Wanted { metrics: &metrics, cell: &args.cell, device, scenario, nights }, args.tolerance);
     match (args.keep, args.format) {
         (Some(keep), _) => super::print(&retention(&history, keep as usize))?,
-        (None, Format::Human) => super::print(&human::text(&history, args.tolerance))?,
+        (None, Format::Human) => super::say(&human::text(&history, args.tolerance))?,
         (None, Format::Json) => super::print(&format!("{}\n", serde_json::to_string(&machine::json(&history, args.tolerance))?))?,
     }
     if history.parts.iter().all(|part| part.trends.is_empty()) {

@@ -53,10 +53,10 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     let problems = written.scenario.as_ref().and_then(|path| super::load(path).err());
     match args.format {
         Format::Json => super::print(&format!("{}\n", serde_json::to_string_pretty(&json(&found, &written))?))?,
-        Format::Human => super::print(&human(&found, &written))?,
+        Format::Human => super::say(&human(&found, &written))?,
     }
     if let Some(problems) = problems {
-        super::note(problems.render(false).trim_end());
+        super::note_problems(&problems, false);
         let message = format!("{}: what was found makes no whole scenario yet; mend the file, then `bench check` it", problems.file);
         return Err(Failed { code: Code::Scenario, message }.into());
     }

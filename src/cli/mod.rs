@@ -12,6 +12,7 @@ mod exit;
 mod gate;
 mod history;
 mod import;
+mod language;
 mod metric;
 mod parse;
 mod plan;
@@ -23,9 +24,11 @@ mod trace;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use crate::lang::{self, Lang};
 use exit::Code;
+use language::note_problems;
 
 /// Measures the same language model on the same Snapdragon device through every inference framework it can find.
 #[derive(Debug, Parser)]
@@ -33,6 +36,18 @@ use exit::Code;
 struct Args {
     #[command(subcommand)]
     verb: Verb,
+    /// Language of what people read: pages, tables and messages, not files for programs
+    #[arg(long, global = true, value_enum, env = "BENCH_LANG", hide_env_values = true, default_value_t = Lang::En)]
+    lang: Lang,
+}
+
+impl Args {
+    /// Reads the command line. Help and errors of it are already in the language that it asks for.
+    fn read() -> Result<Self, clap::Error> {
+        lang::speak(language::asked(std::env::args(), std::env::var("BENCH_LANG").ok()));
+        let mut matches = lang::say_command(Self::command()).try_get_matches()?;
+        Self::from_arg_matches_mut(&mut matches)
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -83,10 +98,10 @@ enum Format {
 /// Parses the command line, carries the verb out and says how it went.
 pub fn main() -> ExitCode {
     // A broken pipe (`bench plan x | head`) ends the program quietly instead of as a panic.
-    let args = match Args::try_parse() {
+    let args = match Args::read() {
         Ok(args) => args,
         // Help and version.
-        Err(error) if !error.use_stderr() => error.exit(),
+        Err(error) if !error.use_stderr() => return shown(&error),
         Err(error) => {
             // It quotes the command line, and with it names of files. Its text is without colour, whose codes are what a name must not have.
             note(crate::safe::printable_lines(&error.render().to_string()).trim_end());
@@ -121,6 +136,14 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Help and version. A terminal sees help in its styles where nothing has to be said in another language.
+fn shown(error: &clap::Error) -> ExitCode {
+    if lang::spoken() == Lang::En {
+        error.exit();
+    }
+    print(&lang::say_help(&error.render().to_string())).map_or_else(|_| Code::Unavailable.into(), |()| ExitCode::SUCCESS)
+}
+
 /// Says an error. It may quote a device or a file: nothing in it steers the terminal, its line breaks are its own.
 fn tell(error: &anyhow::Error) {
     note(&format!("error: {}", crate::safe::printable_lines(&words(error))));
@@ -135,6 +158,11 @@ fn words(error: &anyhow::Error) -> String {
         .fold(error.to_string(), |all, cause| if all.contains(&cause) { all } else { format!("{all}: {cause}") })
 }
 
+/// Writes a text for people to standard output, in their language.
+fn say(text: &str) -> anyhow::Result<()> {
+    print(&lang::say(text))
+}
+
 /// Writes a text to standard output; a reader that has gone away is not an error.
 fn print(text: &str) -> anyhow::Result<()> {
     use std::io::Write;
@@ -146,8 +174,13 @@ fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Writes a text for people to standard error; a reader that has gone away is not an error.
+/// Writes a text for people to standard error, in their language.
 fn note(text: &str) {
+    write_note(&lang::say(text));
+}
+
+/// Writes a text to standard error; a reader that has gone away is not an error.
+fn write_note(text: &str) {
     use std::io::Write;
     if !text.is_empty() {
         let _ = writeln!(std::io::stderr(), "{text}");

@@ -55,7 +55,7 @@ pub fn facts(choice: &DeviceChoice) -> DeviceFacts {
 pub fn scenario(path: &std::path::Path) -> anyhow::Result<Scenario> {
     let scenario = super::load(path).map_err(|problems| invalid(&problems))?;
     if !scenario.warnings.problems.is_empty() {
-        super::note(scenario.warnings.render(std::io::stderr().is_terminal()).trim_end());
+        super::note_problems(&scenario.warnings, std::io::stderr().is_terminal());
     }
     Ok(scenario)
 }
@@ -112,7 +112,7 @@ fn paired(a: &mut Plan, b: &mut Plan) -> anyhow::Result<()> {
 
 /// Prints the problems of a scenario; the error to end with.
 pub fn invalid(problems: &Problems) -> anyhow::Error {
-    super::note(problems.render(std::io::stderr().is_terminal()).trim_end());
+    super::note_problems(problems, std::io::stderr().is_terminal());
     let message = format!("{}: the scenario is invalid", problems.file);
     Failed { code: Code::Scenario, message }.into()
 }
@@ -177,7 +177,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
             seconds(budget)
         ));
     }
-    super::print(&(printable_lines(&lines.join("\n")) + "\n"))?;
+    super::say(&(printable_lines(&lines.join("\n")) + "\n"))?;
     Ok(Code::Done)
 }
 

@@ -151,7 +151,7 @@ fn agree(notice: &str, command: &str, yes: bool) -> anyhow::Result<bool> {
         let message = format!("nothing is installed without consent: pass --yes, or run `{command}` first");
         return Err(Failed { code: Code::Unavailable, message }.into());
     }
-    eprint!("install? [y/N] ");
+    eprint!("{}", crate::lang::say("install? [y/N] "));
     std::io::stderr().flush()?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;

@@ -21,7 +21,7 @@ pub mod selection;
 pub mod site;
 mod summary;
 #[cfg(test)]
-mod synthetic;
+pub(crate) mod synthetic;
 #[cfg(test)]
 mod tests;
 

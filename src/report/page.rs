@@ -17,7 +17,7 @@ use super::{
     selection::{self, Selected},
     summary,
 };
-use crate::{safe, scenario::Preset};
+use crate::{lang, safe, scenario::Preset};
 
 /// The page's file in its folder.
 pub(super) const INDEX: &str = "index.html";
@@ -130,7 +130,8 @@ pub(super) fn rendered(template: &str, page: &impl Serialize) -> Result<String, 
     // The policy names style sheet and script by the hash of every byte between their tags.
     let style = environment.get_template("style.css")?.render(minijinja::context! { page })?;
     let policy = policy(&style, SCRIPT);
-    Ok(environment.get_template(template)?.render(minijinja::context! { page, style, policy, script => SCRIPT })?)
+    let html = environment.get_template(template)?.render(minijinja::context! { page, style, policy, script => SCRIPT })?;
+    Ok(if template.ends_with(".html") { lang::say_page(html) } else { html })
 }
 
 /// Renders the page of these run folders.

@@ -37,7 +37,7 @@ pub fn bench(dir: &Path) -> Command {
     assert!(program.with_file_name("bench-agent").is_file(), "bench-agent is not built: run `cargo build --workspace` before the tests");
     let mut command = Command::new(program);
     command.current_dir(dir).env("BENCH_CACHE", dir.join("cache")).stdin(Stdio::null());
-    for name in ["QAIRT_SDK_ROOT", "QNN_SDK_ROOT", "BENCH_LIBEXEC"] {
+    for name in ["QAIRT_SDK_ROOT", "QNN_SDK_ROOT", "BENCH_LIBEXEC", "BENCH_LANG"] {
         command.env_remove(name);
     }
     command

@@ -2,6 +2,7 @@
 
 use crate::{
     cli::console::printable,
+    lang::say_cells,
     report::comparison::{Change, Comparison, Difference, Row},
     words::aligned,
 };
@@ -28,7 +29,7 @@ pub fn table(view: &Comparison) -> String {
         let overall = table.overall.iter().map(|(n, change)| overall(*n, change));
         let rows: Vec<_> = std::iter::once(head).chain(table.rows.iter().map(cells)).chain(overall).collect();
         // Names and verdicts to the left, figures to the right.
-        lines.extend(aligned(&rows, |at| at == 0 || at == 6));
+        lines.extend(aligned(&say_cells(rows), |at| at == 0 || at == 6));
         lines.extend(table.decide.iter().map(|(words, n)| format!("  would decide {n} of them: {words}")));
     }
     section(

@@ -15,6 +15,7 @@ use crate::{
         profiles::{self, Change, Measure, Pair, Profiles},
         run::Cell,
     },
+    lang::{self, say_cells},
     results::schema::{CELLS, FORMAT_VERSION},
     safe::markdown as escape,
     words::{self, aligned, figure, tenths},
@@ -61,7 +62,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
             serde_json::to_string_pretty(&value)? + "\n"
         }
         (Format::Human, Some(file)) if file == Path::new("-") => in_markdown(&profiles),
-        (Format::Human, _) => in_words(&profiles),
+        (Format::Human, _) => lang::say(&in_words(&profiles)).into_owned(),
     };
     cli::print(&text)?;
     Ok(if profiles.pairs.is_empty() { Code::Nothing } else { Code::Done })
@@ -77,7 +78,7 @@ fn in_words(profiles: &Profiles) -> String {
         lines.extend([String::new(), format!("{}: A {}, B {}", phase(pair), pair.a, pair.b), format!("  {}", numbers(pair))]);
         for (title, changes) in groups(pair) {
             lines.push(format!("  {title}"));
-            lines.extend(aligned(&table(pair, changes), |at| at == 0).into_iter().map(|line| format!("    {line}")));
+            lines.extend(aligned(&say_cells(table(pair, changes)), |at| at == 0).into_iter().map(|line| format!("    {line}")));
         }
         lines.extend(unknown(pair).map(|words| format!("  {words}")));
     }

@@ -79,7 +79,7 @@ pub fn main(cache: &Cache, args: &Args) -> anyhow::Result<Code> {
         let guides = registry::BUILD_GUIDES.iter().filter_map(|(id, _)| Some((id, registry::build_guide(id, &device)?)));
         lines.extend(guides.map(|(id, guide)| format!("{id}: how its programs and models are made\n\n{guide}")));
     }
-    crate::cli::print(&lines.join("\n"))?;
+    crate::cli::say(&lines.join("\n"))?;
     Ok(Code::Done)
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::Gate;
 use super::words;
-use crate::{safe::printable, words::aligned};
+use crate::{lang::say_cells, safe::printable, words::aligned};
 
 /// The table. No text makes lines of its own or steers a terminal.
 pub fn human(gate: &Gate) -> String {
@@ -27,7 +27,7 @@ pub fn human(gate: &Gate) -> String {
         ]);
     }
     if !gate.rows.is_empty() {
-        let shown = aligned(&table, |_| true);
+        let shown = aligned(&say_cells(table), |_| true);
         lines.push(shown[0].clone());
         for (row, line) in gate.rows.iter().zip(&shown[1..]) {
             lines.push(line.clone());
@@ -41,7 +41,7 @@ pub fn human(gate: &Gate) -> String {
             .map(|j| vec![j.met.word().to_owned(), j.cell.clone(), j.words.clone(), words::measured(j), words::slack(j), j.why.clone()])
             .collect();
         lines.push("required:".to_owned());
-        lines.extend(aligned(&table, |_| true));
+        lines.extend(aligned(&say_cells(table), |_| true));
     }
     lines.extend([words::counts(gate), gate.odds()]);
     lines.iter().map(|line| printable(line)).collect::<Vec<_>>().join("\n") + "\n"

@@ -1,0 +1,89 @@
+//! The language of what people read: English text in, Chinese text out.
+//!
+//! English is the source and the key. The program says everything in English; here, at its boundaries alone (`cli` before it prints, `report`
+//! before it writes a page), a finished text is matched against a table of templates (`zh/*.toml`) and said again in Chinese. So no other module
+//! knows that there are languages, and what no template knows stays English instead of going missing. Files for programs (CSV, JSON, scenarios,
+//! the journal) are never translated.
+//!
+//! `template` reads one entry of the table, `table` finds the entries that fit a text, `cuts` says where a text can be cut, `text` translates a text
+//! and what is in its holes, `page` walks a whole HTML page, `help` the command line's own help.
+
+mod cuts;
+mod help;
+mod page;
+mod table;
+mod template;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::{borrow::Cow, collections::HashSet, sync::OnceLock};
+
+use table::ZH;
+use text::Speaker;
+
+/// A language that people can be told things in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Lang {
+    /// English, the language of the source.
+    #[default]
+    En,
+    /// Simplified Chinese.
+    Zh,
+}
+
+static SPOKEN: OnceLock<Lang> = OnceLock::new();
+
+/// Sets the language of this process, once and before anything is said.
+pub fn speak(lang: Lang) {
+    let _ = SPOKEN.set(lang);
+}
+
+/// The language of this process: English until [`speak`] said otherwise.
+pub fn spoken() -> Lang {
+    SPOKEN.get().copied().unwrap_or_default()
+}
+
+/// A text of one or more lines in the language of this process; indents and line breaks stay.
+pub fn say(text: &str) -> Cow<'_, str> {
+    match spoken() {
+        Lang::En => Cow::Borrowed(text),
+        Lang::Zh => {
+            let speaker = Speaker::new(&ZH, HashSet::new());
+            Cow::Owned(text.split('\n').map(|text| speaker.line(text)).collect::<Vec<_>>().join("\n"))
+        }
+    }
+}
+
+/// The same of the cells of a table, before they are aligned: Chinese has other widths.
+pub fn say_cells<R: AsMut<[String]>>(mut rows: Vec<R>) -> Vec<R> {
+    if spoken() == Lang::Zh {
+        let speaker = Speaker::new(&ZH, HashSet::new());
+        rows.iter_mut().flat_map(|row| row.as_mut().iter_mut()).for_each(|cell| *cell = speaker.line(cell));
+    }
+    rows
+}
+
+/// An HTML page in the language of this process.
+pub fn say_page(html: String) -> String {
+    match spoken() {
+        Lang::En => html,
+        Lang::Zh => page::page(&ZH, &html),
+    }
+}
+
+/// The text of the command line's help in the language of this process.
+pub fn say_help(help: &str) -> Cow<'_, str> {
+    match spoken() {
+        Lang::En => Cow::Borrowed(help),
+        Lang::Zh => Cow::Owned(help::rendered(help)),
+    }
+}
+
+/// The command line with its help in the language of this process.
+pub fn say_command(command: clap::Command) -> clap::Command {
+    match spoken() {
+        Lang::En => command,
+        Lang::Zh => help::command(command),
+    }
+}

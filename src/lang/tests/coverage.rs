@@ -1,0 +1,131 @@
+//! Nothing that people read is without Chinese: the templates' own words, and the example's page.
+
+use std::{collections::HashSet, fs, path::Path};
+
+use html5gum::{DefaultEmitter, Token, Tokenizer};
+
+use super::super::{
+    page::page,
+    table::ZH,
+    text::{Speaker, has_words},
+};
+
+/// Words that stay as they are in Chinese: terms, names of engines and tools, options.
+const KEPT: &str = "token tokens bench runner agent genie mnn ort qnn llama tiny dma buf context binary tok max detailed onnx onnxruntime compare run \
+    local linux shell arch swappiness llm softmax silu masked gated head end kgsl manifest roofline min greedy events trace npu cpu gpu loop regression mlp rope zq";
+
+/// The English words that are left in a text.
+fn english(text: &str) -> Vec<String> {
+    let quoted = |at: usize| at % 2 == 1;
+    let plain: String = text.split('`').enumerate().filter(|(at, _)| !quoted(*at)).map(|(_, piece)| piece.to_owned() + " ").collect();
+    plain
+        .split(|c: char| c.is_whitespace() || "，。；：（）、“”".contains(c))
+        // Names of columns, files and options.
+        .filter(|word| !word.contains(['_', '/', '=', '-', '.', ':', '<', '+', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']))
+        .flat_map(|word| word.split(|c: char| !c.is_ascii_alphabetic()))
+        .filter(|word| word.len() > 2 && word.chars().all(|c| c.is_ascii_lowercase()))
+        .filter(|word| !KEPT.split_whitespace().any(|kept| kept == *word))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The texts of a page or a template that people read.
+fn texts(html: &str) -> Vec<String> {
+    let (mut found, mut held) = (Vec::new(), Vec::<Vec<u8>>::new());
+    let mut emitter = DefaultEmitter::default();
+    emitter.naively_switch_states(true);
+    let string = |bytes: &[u8]| String::from_utf8_lossy(bytes).split_whitespace().collect::<Vec<_>>().join(" ");
+    for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
+        match token {
+            Token::StartTag(tag) => {
+                let value = |name: &[u8]| tag.attributes.get(name).map(|value| string(&value.value)).unwrap_or_default();
+                let names = value(b"class").split(' ').any(|class| matches!(class, "id" | "backend"));
+                let no = value(b"translate") == "no" || names || matches!(tag.name.as_slice(), b"code" | b"pre" | b"style" | b"script");
+                if held.is_empty() {
+                    found.extend([b"title".as_slice(), b"aria-label", b"alt"].map(value).into_iter().filter(|_| !no));
+                }
+                if !tag.self_closing && (no || held.last() == Some(&tag.name.0)) {
+                    held.push(tag.name.0);
+                }
+            }
+            Token::EndTag(tag) => {
+                held.pop_if(|last| *last == tag.name.0);
+            }
+            Token::String(text) if held.is_empty() => found.push(string(&text.value)),
+            _ => {}
+        }
+    }
+    found.retain(|text| has_words(text));
+    found
+}
+
+/// A template with its tags taken out and something in its holes.
+fn filled(template: &str, with: &str) -> String {
+    let mut out = String::new();
+    let mut rest = template;
+    while let Some(at) = rest.find('{') {
+        let (before, tag) = rest.split_at(at);
+        out.push_str(before);
+        let (end, filling) = match tag.get(..2) {
+            Some("{{") => ("}}", with),
+            // The two sides of a choice are texts of their own.
+            Some("{%") if tag.trim_start_matches(['{', '%', ' ']).starts_with("el") => ("%}", "<wbr>"),
+            Some("{%") => ("%}", " "),
+            Some("{#") => ("#}", ""),
+            _ => ("{", "{"),
+        };
+        out.push_str(filling);
+        rest = tag.split_once(end).map_or("", |(_, rest)| rest);
+    }
+    out + rest
+}
+
+#[test]
+fn the_templates_say_nothing_without_chinese() {
+    let speaker = Speaker::new(&ZH, HashSet::new());
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/report/templates");
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "html") {
+            continue;
+        }
+        let template = fs::read_to_string(&path).unwrap();
+        // A hole may be of either kind: one that is right is enough.
+        let [names, numbers] = ["zq", "7"].map(|with| texts(&filled(&template, with)));
+        for (name, number) in names.iter().zip(&numbers) {
+            seen += 1;
+            let left = |text: &String| english(&speaker.phrase(text).unwrap_or_else(|| text.clone()));
+            let (of_name, of_number) = (left(name), left(number));
+            if !of_name.is_empty() && !of_number.is_empty() {
+                wrong.push(format!("{}: {name}: {of_name:?}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty() && seen > 120, "{seen} texts; without Chinese in src/lang/zh:\n{}", wrong.join("\n"));
+}
+
+/// The page of a run folder in Chinese; all that is not whole of it.
+fn not_whole(run: &Path) -> (String, Vec<String>) {
+    let html = page(&ZH, &crate::report::render(&[run.to_owned()], None).unwrap());
+    let said = texts(&html);
+    let chinese = said.iter().filter(|text| text.contains(|c: char| matches!(c, '\u{4e00}'..='\u{9fff}'))).count();
+    assert!(chinese > 300, "{chinese} texts are Chinese");
+    let wrong = said.iter().filter(|text| !english(text).is_empty()).map(|text| format!("{text}: {:?}", english(text))).collect();
+    (html, wrong)
+}
+
+#[test]
+fn the_page_of_the_example_is_chinese() {
+    let (html, wrong) = not_whole(&Path::new(env!("CARGO_MANIFEST_DIR")).join("results/example-pc"));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(html.contains("<html lang=\"zh-CN\""));
+}
+
+#[test]
+fn the_page_of_a_run_with_everything_in_it_is_chinese() {
+    let folder = tempfile::tempdir().unwrap();
+    crate::report::synthetic::write(folder.path());
+    let (_, wrong) = not_whole(folder.path());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

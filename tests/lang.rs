@@ -1,0 +1,120 @@
+//! `--lang zh`: what people read is Chinese, what programs read is not touched.
+
+mod support;
+
+use std::{fs, path::Path};
+
+use support::{Ran, Scenario, bench, root, run};
+
+/// Small English words that stay: terms, names of tools and options in messages.
+const KEPT: &str = "token tokens bench agent runner cargo build workspace run resume plan ok mnn genie qnn ort example plus context binary python \
+    install licence accept runtimes qairt adb connect root android device devices local pc";
+
+/// The lines that hold English sentences: two words of small letters in a row that are no terms, outside of quotes.
+fn english(text: &str) -> Vec<&str> {
+    let word =
+        |word: &str| word.len() > 2 && word.chars().all(|c| c.is_ascii_lowercase()) && !KEPT.split_whitespace().any(|kept| kept == word);
+    let prose = |line: &str| {
+        let plain: String = line.split('`').step_by(2).collect();
+        plain.split_whitespace().collect::<Vec<_>>().windows(2).any(|two| two.iter().all(|one| word(one)))
+    };
+    text.lines().filter(|line| prose(line)).collect()
+}
+
+fn chinese(text: &str) -> bool {
+    text.contains(|c: char| matches!(c, '\u{4e00}'..='\u{9fff}'))
+}
+
+/// Runs it in English and in Chinese: both end alike.
+#[track_caller]
+fn both(dir: &Path, arguments: &[&str]) -> (Ran, Ran) {
+    let english = run(bench(dir).args(arguments));
+    let chinese = run(bench(dir).args(arguments).args(["--lang", "zh"]));
+    assert_eq!(english.code(), chinese.code(), "{arguments:?}: {chinese:?}");
+    (english, chinese)
+}
+
+#[test]
+fn the_console_says_everything_in_chinese() {
+    let dir = tempfile::tempdir().unwrap();
+    let of_root = |path: &str| root().join(path).display().to_string();
+    let (example, pc) = (of_root("results/example-pc"), of_root("scenarios/pc.toml"));
+    // A comparison takes two runs of different ids.
+    let other = dir.path().join("other");
+    fs::create_dir(&other).unwrap();
+    for entry in fs::read_dir(&example).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let id = text.lines().find_map(|line| line.trim().strip_prefix("\"run\": \"")?.strip_suffix("\","));
+        let text = id.map_or_else(|| text.clone(), |id| text.replace(id, "other"));
+        fs::write(other.join(path.file_name().unwrap()), text).unwrap();
+    }
+    let other = other.display().to_string();
+    let broken = dir.path().join("broken.toml");
+    fs::write(&broken, "name = \"x\"\n[device]\nlocal = true\n[matrix]\nbackend = []\ncolour = 1\n").unwrap();
+    let broken = broken.display().to_string();
+    for arguments in [
+        vec!["plan", &pc],
+        vec!["check", &pc],
+        vec!["check", &broken],
+        vec!["compare", &example, &other],
+        vec!["gate", &other, "--baseline", &example],
+        vec!["estimate", &of_root("scenarios/models/llama-3.2-3b.toml"), "--soc", "SM8650"],
+        vec!["report", "nowhere"],
+        vec!["plan", &pc, "--only", "quant=w5"],
+        vec!["plan", &pc, "--frobnicate"],
+        vec!["frobnicate"],
+        vec!["runtimes", "list"],
+    ] {
+        let (_, said) = both(dir.path(), &arguments);
+        let text = said.stdout + &said.stderr;
+        assert!(chinese(&text), "{arguments:?}: {text}");
+        assert!(english(&text).is_empty(), "{arguments:?}:\n{}", english(&text).join("\n"));
+    }
+    // The environment says it too, and the command line goes before it.
+    let plan = |lang: &[&str]| run(bench(dir.path()).env("BENCH_LANG", "zh").args(["plan", &pc]).args(lang)).expect(0).stdout;
+    assert!(chinese(&plan(&[])) && !chinese(&plan(&["--lang", "en"])));
+    run(bench(dir.path()).args(["plan", &pc, "--lang", "xx"])).expect(2).says(&["xx", "zh"]);
+}
+
+#[test]
+fn help_is_chinese() {
+    let dir = tempfile::tempdir().unwrap();
+    for verb in
+        [vec![], vec!["run"], vec!["compare"], vec!["gate"], vec!["estimate"], vec!["devices", "clean"], vec!["runtimes", "install"]]
+    {
+        let help = run(bench(dir.path()).args(&verb).args(["--help", "--lang", "zh"])).expect(0).stdout;
+        assert!(help.contains("用法：") && help.contains("--lang"), "{help}");
+        assert!(english(&help).is_empty(), "{verb:?}:\n{}", english(&help).join("\n"));
+    }
+}
+
+#[test]
+fn what_programs_read_is_the_same_in_all_languages() {
+    let dir = tempfile::tempdir().unwrap();
+    let pc = root().join("scenarios/pc.toml").display().to_string();
+    for arguments in
+        [vec!["plan", &pc, "--format", "json"], vec!["check", &pc, "--format", "json"], vec!["schema"], vec!["completions", "bash"]]
+    {
+        let (english, chinese) = both(dir.path(), &arguments);
+        assert_eq!(english.stdout, chinese.stdout, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_run_is_told_in_chinese_and_recorded_as_ever() {
+    let dir = tempfile::tempdir().unwrap();
+    let scenario = Scenario::default().write(dir.path());
+    let said = run(bench(dir.path()).arg("run").arg(&scenario).args(["--lang", "zh"])).expect(0);
+    assert!(english(&said.stderr).is_empty() && said.stderr.contains("已测量 1 个单元"), "{}", said.stderr);
+    let page = fs::read_dir(dir.path().join("reports")).unwrap().next().unwrap().unwrap().path().join("index.html");
+    let html = fs::read_to_string(page).unwrap();
+    assert!(html.contains("<html lang=\"zh-CN\"") && html.contains("首 token 延迟"));
+    let folder = support::only_run(&dir.path().join("results"));
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            assert!(!chinese(&fs::read_to_string(&path).unwrap()), "{}", path.display());
+        }
+    }
+}
