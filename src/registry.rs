@@ -20,7 +20,7 @@ pub static BACKENDS: &[&dyn Backend] = &[
     &bench_backend_mnn::Mnn,
 ];
 
-/// Every reader of `bench parse`.
+/// Every reader of `bench parse`. Their order is that of the colours in reports: a new one goes to the end, so that none changes.
 pub static READERS: &[&dyn Reader] = &[
     &bench_backend_qnn::QnnReader,
     &bench_backend_genie::GenieReader,

@@ -9,22 +9,29 @@ use std::{
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 
-use super::{ReportError, load, model, selection};
+use super::{ReportError, load, model, policy::policy, selection};
 use crate::scenario::Preset;
 
-const TEMPLATES: [(&str, &str); 11] = [
+const TEMPLATES: [(&str, &str); 15] = [
     ("head.html", include_str!("templates/head.html")),
     ("page.html", include_str!("templates/page.html")),
     ("comparison.html", include_str!("templates/comparison.html")),
     ("run.html", include_str!("templates/run.html")),
+    ("filters.html", include_str!("templates/filters.html")),
+    ("matrix.html", include_str!("templates/matrix.html")),
     ("decision.html", include_str!("templates/decision.html")),
     ("panel.html", include_str!("templates/panel.html")),
     ("why.html", include_str!("templates/why.html")),
     ("method.html", include_str!("templates/method.html")),
+    ("site.html", include_str!("templates/site.html")),
+    ("site_macros.html", include_str!("templates/site_macros.html")),
+    ("device.html", include_str!("templates/device.html")),
     ("macros.html", include_str!("templates/macros.html")),
-    ("theme.css", include_str!("templates/theme.css")),
-    ("layout.css", include_str!("templates/layout.css")),
+    ("style.css", concat!(include_str!("templates/theme.css"), include_str!("templates/layout.css"))),
 ];
+
+/// Filters and sorting. The page says all that it says without it.
+const SCRIPT: &str = include_str!("templates/page.js");
 
 /// Renders the report of these run folders as one HTML page. `use_case`: what is selected is judged for that preset.
 ///
@@ -42,26 +49,29 @@ pub fn render(run_dirs: &[PathBuf], use_case: Option<&Preset>) -> Result<String,
 pub(super) fn rendered(template: &str, page: &impl Serialize) -> Result<String, ReportError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    // Escaped whatever a template is called; the style sheets hold nothing but our own palette.
-    environment
-        .set_auto_escape_callback(|name| if matches!(name, "theme.css" | "layout.css") { AutoEscape::None } else { AutoEscape::Html });
+    // Escaped whatever a template is called; the style sheet holds nothing but our own palette.
+    environment.set_auto_escape_callback(|name| if name == "style.css" { AutoEscape::None } else { AutoEscape::Html });
     for (name, source) in TEMPLATES {
         environment.add_template(name, source)?;
     }
-    Ok(environment.get_template(template)?.render(minijinja::context! { page => minijinja::value::Serde(page) })?)
+    let page = minijinja::value::Serde(page);
+    // The policy names style sheet and script by the hash of every byte between their tags.
+    let style = environment.get_template("style.css")?.render(minijinja::context! { page })?;
+    let policy = policy(&style, SCRIPT);
+    Ok(environment.get_template(template)?.render(minijinja::context! { page, style, policy, script => SCRIPT })?)
 }
 
 /// Renders and writes `out/index.html`, whole or not at all; gives its path.
 pub fn write(run_dirs: &[PathBuf], out: &Path, use_case: Option<&Preset>) -> Result<PathBuf, ReportError> {
-    put(&render(run_dirs, use_case)?, out)
+    put(&render(run_dirs, use_case)?, out, "index.html")
 }
 
-/// Writes `out/index.html`, whole or not at all; gives its path.
-pub(super) fn put(html: &str, out: &Path) -> Result<PathBuf, ReportError> {
+/// Writes a page `name` into the folder `out`, whole or not at all; gives its path.
+pub(super) fn put(html: &str, out: &Path, name: &str) -> Result<PathBuf, ReportError> {
     fs::create_dir_all(out).map_err(ReportError::io(out))?;
-    let target = out.join("index.html");
+    let target = out.join(name);
     // In the same folder, since a rename does not cross file systems; the process id keeps two reports apart.
-    let temporary = out.join(format!(".index.html.{}", std::process::id()));
+    let temporary = out.join(format!(".{name}.{}", std::process::id()));
     let written = fs::File::create(&temporary).and_then(|mut file| {
         file.write_all(html.as_bytes())?;
         file.sync_all()

@@ -2,7 +2,8 @@
 
 use super::decision::decision;
 use super::failures::{counts, gone};
-use super::groups::{Colours, cells_of, panels};
+use super::filters::filters;
+use super::groups::{BEHIND, Colours, cells_of, panels};
 use super::headline::headlines;
 use super::machine::{at, environment, facts, runtimes, text, tool, warnings};
 use super::panel::all;
@@ -50,6 +51,8 @@ fn view(run: &Run, selected: &Result<Selection, String>, index: usize, colours: 
         counts: counts(run),
         sentences: sentences(run),
         headlines: headlines(run, &anchor, colours),
+        many: run.cells.len() > BEHIND,
+        filters: filters(run),
         decision: decision(selected),
         panels: all(run, &anchor, colours, best)?,
         // The panels' order, so that the rows of one class stand together.

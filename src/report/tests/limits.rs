@@ -96,7 +96,7 @@ fn many_cells_are_drawn_as_far_as_they_can_be_read() {
     let emulator = part(&page, "<section class=\"panel emulator\"", "<section class=\"panel native\"");
     assert!(emulator.contains("Drawn: the largest workload, 224 → 16; the table has them all."));
     assert!(emulator.contains("Drawn: 8 of 16 lines, of each backend the first ones"));
-    assert_eq!(emulator.matches("<td class=\"quant\">").count(), 48, "the table has them all");
+    assert_eq!(emulator.matches("<td class=\"quant\"").count(), 48, "the table has them all");
 }
 
 #[test]
