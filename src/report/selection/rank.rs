@@ -87,20 +87,34 @@ pub fn ends(terms: &[Term]) -> (f64, f64) {
     })
 }
 
-/// Share of the draws in which each candidate has the highest score; equal ones share it.
+/// Share of the draws in which each candidate has the highest score; equal ones share it. A median of drawn values lies within the values, so that a
+/// candidate whose best values together are behind another's worst is first in no draw, and is not drawn.
 fn firsts(candidates: &[Vec<Term>]) -> Vec<f64> {
     let mut random = SplitMix64::new(DEFAULT_SEED);
-    let drawers: Vec<Drawer> = candidates.iter().map(|terms| Drawer::of(terms)).collect();
+    let reach: Vec<(f64, f64)> = candidates.iter().map(|terms| reach(terms)).collect();
+    let floor = reach.iter().map(|(worst, _)| *worst).fold(f64::NEG_INFINITY, f64::max);
+    let able = candidates.iter().enumerate().filter(|(place, _)| reach[*place].1 >= floor);
+    let drawers: Vec<(usize, Drawer)> = able.map(|(place, terms)| (place, Drawer::of(terms))).collect();
     let mut shares = vec![0.0; candidates.len()];
     for _ in 0..DRAWS {
-        let sums: Vec<f64> = drawers.iter().map(|drawer| drawer.sum(&mut random)).collect();
-        let most = sums.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let first: Vec<usize> = (0..sums.len()).filter(|place| sums[*place] >= most).collect();
+        let sums: Vec<(usize, f64)> = drawers.iter().map(|(place, drawer)| (*place, drawer.sum(&mut random))).collect();
+        let most = sums.iter().map(|(_, sum)| *sum).fold(f64::NEG_INFINITY, f64::max);
+        let first: Vec<usize> = sums.into_iter().filter(|(_, sum)| *sum >= most).map(|(place, _)| place).collect();
         for place in &first {
             shares[*place] += 1.0 / first.len() as f64;
         }
     }
     shares.iter().map(|share| share / DRAWS as f64).collect()
+}
+
+/// Sum of the logarithms with each value the worst of its launches, and the best.
+fn reach(terms: &[Term]) -> (f64, f64) {
+    terms.iter().fold((0.0, 0.0), |(worst, best), term| {
+        let logs = term.sample.values().into_iter().map(|value| log(term, value));
+        let (lo, hi) = logs.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), log| (lo.min(log), hi.max(log)));
+        // A sum in another order may differ in its last digits.
+        (worst + lo - 1e-9, best + hi + 1e-9)
+    })
 }
 
 /// Draws the launches of a candidate. Metrics of the same launches are drawn together: a launch that was slow is slow in all of them.
