@@ -161,7 +161,7 @@ fn what_to_ship_is_on_the_page_on_the_terminal_and_as_data() {
     let emulator = "tiny-llama on local (emulator): no recommendation, since emulator time is not device time: nothing is ranked and nothing is selected from it.";
     assert!(human.stderr.contains(emulator), "{}", human.stderr);
     assert!(page.contains(emulator) && page.contains("What to ship"), "the same words on the page");
-    assert!(page.contains("https://github.com/alibaba/MNN") && page.contains("From public documents"), "what no measurement says, apart");
+    assert!(page.contains("github.com&#x2f;alibaba&#x2f;MNN") && page.contains("From public documents"), "what no measurement says, apart");
 
     let machine = report(&["--format", "json", "--use", "chat-assistant"]).expect(0);
     assert_eq!(machine.stderr, "");
