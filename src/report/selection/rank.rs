@@ -87,32 +87,60 @@ pub fn ends(terms: &[Term]) -> (f64, f64) {
     })
 }
 
-/// Share of the draws in which each candidate has the highest score; equal ones share it.
+/// Share of the draws in which each candidate has the highest score; equal ones share it. A median of drawn values lies within the values, so that a
+/// candidate whose best values together are behind another's worst is first in no draw, and is not drawn.
 fn firsts(candidates: &[Vec<Term>]) -> Vec<f64> {
     let mut random = SplitMix64::new(DEFAULT_SEED);
-    let drawers: Vec<Drawer> = candidates.iter().map(|terms| Drawer::of(terms)).collect();
+    let reach: Vec<(f64, f64)> = candidates.iter().map(|terms| reach(terms)).collect();
+    let floor = reach.iter().map(|(worst, _)| *worst).fold(f64::NEG_INFINITY, f64::max);
+    let able = candidates.iter().enumerate().filter(|(place, _)| reach[*place].1 >= floor);
+    let drawers: Vec<(usize, Drawer)> = able.map(|(place, terms)| (place, Drawer::of(terms))).collect();
     let mut shares = vec![0.0; candidates.len()];
     for _ in 0..DRAWS {
-        let sums: Vec<f64> = drawers.iter().map(|drawer| drawer.sum(&mut random)).collect();
-        let most = sums.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let first: Vec<usize> = (0..sums.len()).filter(|place| sums[*place] >= most).collect();
-        first.iter().for_each(|place| shares[*place] += 1.0 / first.len() as f64);
+        let sums: Vec<(usize, f64)> = drawers.iter().map(|(place, drawer)| (*place, drawer.sum(&mut random))).collect();
+        let most = sums.iter().map(|(_, sum)| *sum).fold(f64::NEG_INFINITY, f64::max);
+        let first: Vec<usize> = sums.into_iter().filter(|(_, sum)| *sum >= most).map(|(place, _)| place).collect();
+        for place in &first {
+            shares[*place] += 1.0 / first.len() as f64;
+        }
     }
     shares.iter().map(|share| share / DRAWS as f64).collect()
+}
+
+/// Sum of the logarithms with each value the worst of its launches, and the best.
+fn reach(terms: &[Term]) -> (f64, f64) {
+    terms.iter().fold((0.0, 0.0), |(worst, best), term| {
+        let logs = term.sample.values().into_iter().map(|value| log(term, value));
+        let (lo, hi) = logs.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), log| (lo.min(log), hi.max(log)));
+        // A sum in another order may differ in its last digits.
+        (worst + lo - 1e-9, best + hi + 1e-9)
+    })
 }
 
 /// Draws the launches of a candidate. Metrics of the same launches are drawn together: a launch that was slow is slow in all of them.
 struct Drawer {
     /// Sum of what is not drawn.
     fixed: f64,
-    /// Number of launches that are drawn together, and the terms that they feed: exponent and values, ascending, each with its launch's place.
-    bundles: Vec<(usize, Vec<(f64, Vec<(usize, f64)>)>)>,
+    bundles: Vec<Bundle>,
+}
+
+/// Launches that are drawn together, and what they feed.
+struct Bundle {
+    launches: usize,
+    terms: Vec<Drawn>,
+}
+
+/// A term of drawn launches.
+struct Drawn {
+    exponent: f64,
+    /// Values, ascending, each with its launch's place.
+    ascending: Vec<(usize, f64)>,
 }
 
 impl Drawer {
     fn of(terms: &[Term]) -> Self {
         let mut fixed = 0.0;
-        let mut bundles: BTreeMap<(&str, Vec<i64>), Vec<(f64, Vec<(usize, f64)>)>> = BTreeMap::new();
+        let mut bundles: BTreeMap<(&str, Vec<i64>), Bundle> = BTreeMap::new();
         for term in terms {
             match &term.sample {
                 Sample::Exact(value) | Sample::Soak(value) => fixed += log(term, *value),
@@ -120,20 +148,25 @@ impl Drawer {
                     let mut ascending: Vec<(usize, f64)> = values.iter().map(|(_, value)| *value).enumerate().collect();
                     ascending.sort_by(|a, b| a.1.total_cmp(&b.1));
                     let launches = values.iter().map(|(launch, _)| *launch).collect();
-                    bundles.entry((bundle, launches)).or_default().push((term.exponent, ascending));
+                    let empty = || Bundle { launches: values.len(), terms: Vec::new() };
+                    let bundle = bundles.entry((bundle, launches)).or_insert_with(empty);
+                    bundle.terms.push(Drawn { exponent: term.exponent, ascending });
                 }
             }
         }
-        Self { fixed, bundles: bundles.into_iter().map(|((_, launches), terms)| (launches.len(), terms)).collect() }
+        Self { fixed, bundles: bundles.into_values().collect() }
     }
 
     fn sum(&self, random: &mut SplitMix64) -> f64 {
-        let of_bundle = |(launches, terms): &(usize, Vec<(f64, Vec<(usize, f64)>)>)| -> f64 {
-            let drawn = drawn(*launches, random);
-            let median = |ascending: &[(usize, f64)]| median_of_drawn(ascending.iter().map(|(launch, value)| (*value, drawn[*launch])));
-            terms.iter().map(|(exponent, ascending)| exponent * median(ascending).map_or(f64::NAN, f64::ln)).sum()
-        };
-        self.fixed + self.bundles.iter().map(of_bundle).sum::<f64>()
+        self.fixed + self.bundles.iter().map(|bundle| bundle.sum(random)).sum::<f64>()
+    }
+}
+
+impl Bundle {
+    fn sum(&self, random: &mut SplitMix64) -> f64 {
+        let drawn = drawn(self.launches, random);
+        let median = |term: &Drawn| median_of_drawn(&term.ascending, |launch| drawn[launch]);
+        self.terms.iter().map(|term| term.exponent * median(term).map_or(f64::NAN, f64::ln)).sum()
     }
 }
 

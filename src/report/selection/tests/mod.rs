@@ -109,7 +109,7 @@ fn close(found: f64, wanted: f64) {
 
 /// So many launches of about a value: it, a little less, a little more, and so on. Their median is the value.
 fn about(value: f64, n: usize) -> Vec<f64> {
-    let step = |at: usize| at.div_ceil(2) as f64 * if at % 2 == 0 { 1e-3 } else { -1e-3 };
+    let step = |at: usize| at.div_ceil(2) as f64 * if at.is_multiple_of(2) { 1e-3 } else { -1e-3 };
     let all: Vec<f64> = (0..n).map(|at| value * (1.0 + step(at))).collect();
-    if n % 2 == 0 { all.iter().map(|one| one + value * 5e-4).collect() } else { all }
+    if n.is_multiple_of(2) { all.iter().map(|one| one + value * 5e-4).collect() } else { all }
 }

@@ -63,6 +63,14 @@ fn the_share_of_the_draws_is_the_exact_one() {
     }
 }
 
+/// One that can't be first takes nothing from the others: neither a share, nor a draw.
+#[test]
+fn the_hopeless_change_nothing() {
+    let three = [vec![term(-1.0, &A, "a")], vec![term(-1.0, &B, "b")], vec![term(-1.0, &A.map(|value| value * 2.0), "c")]];
+    let (two, all) = (rank::sure(&three[..2]).1, rank::sure(&three).1);
+    assert_eq!((&all[..2], all[2]), (&two[..], Some(0.0)));
+}
+
 /// Two metrics of the same launches are drawn together: 0.6503 in 400,000 draws of Python's `random`. Drawn apart it would be another share.
 #[test]
 fn metrics_of_a_launch_are_drawn_together() {
