@@ -1,55 +1,134 @@
 //! `bench report RUN...`.
 
+mod site;
+
 use std::path::{Path, PathBuf};
 
-use super::exit::{Code, Failed};
+use serde_json::{Value, json};
+
+use super::{
+    Format,
+    exit::{Code, Failed},
+};
 use crate::{
-    report::{self, ReportError},
+    report::{self, ReportError, selection},
     results::{folder, journal, manifest::Manifest, tables},
     run::events::Event,
-    scenario::Plan,
+    safe::printable_lines,
+    scenario::{self, Plan, Preset},
 };
 
-/// Makes the page of one or more runs
+pub use site::keep_gate;
+
+/// Makes the page of one or more runs and says what to ship, or makes the site of a lab
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Run folders
-    #[arg(required = true)]
+    /// Run folders; with --site also one folder that holds them (default there: results)
+    #[arg(required_unless_present = "site")]
     runs: Vec<PathBuf>,
     /// Folder for the page; it becomes OUT/<run>/index.html
     #[arg(long, default_value = "reports")]
     out: PathBuf,
+    /// Selects for another use than the scenario's: with that preset's weights, and its limits where the scenario has none of that metric
+    #[arg(long = "use", value_name = "NAME", value_parser = use_case)]
+    use_case: Option<&'static Preset>,
+    /// How page and selection are told
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+    /// Keeps the site of a lab in this folder: an index of all runs beside these, a page of trends for each device, and a page of each of
+    /// these runs, unless it has one that is newer than its tables
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "use_case", "format"])]
+    site: Option<PathBuf>,
+}
+
+/// The preset of a name.
+fn use_case(name: &str) -> Result<&'static Preset, String> {
+    scenario::preset(name).ok_or_else(|| {
+        let names: Vec<&str> = scenario::presets().iter().map(|preset| preset.name.as_str()).collect();
+        format!("no such use case, there are: {}", names.join(", "))
+    })
 }
 
 pub fn main(args: &Args) -> anyhow::Result<Code> {
+    if let Some(out) = &args.site {
+        return site::main(&args.runs, out);
+    }
     for (place, run) in args.runs.iter().enumerate() {
         let same = |other: &PathBuf| other.canonicalize().ok() == run.canonicalize().ok();
         if args.runs[..place].iter().any(same) {
             return Err(super::usage(format!("{} is named twice", run.display())));
         }
-        if !run.join("manifest.json").is_file() {
-            return Err(super::usage(format!("{}: not a run folder (it has no manifest.json)", run.display())));
+        ready(run)?;
+    }
+    let page = page(&args.runs, &args.out, args.use_case)?;
+    let selections: Vec<_> = args.runs.iter().map(|run| selection::read(run, args.use_case)).collect();
+    match args.format {
+        Format::Human => {
+            selections.iter().for_each(tell);
+            super::print(&format!("{}\n", page.display()))?;
         }
-        if stale(run) {
-            derive(run)?;
+        Format::Json => {
+            let selections: Vec<Value> = selections.iter().map(machine).collect();
+            let told = json!({ "page": page, "selections": selections });
+            super::print(&format!("{}\n", serde_json::to_string_pretty(&told)?))?;
         }
     }
-    let page = page(&args.runs, &args.out)?;
-    super::print(&format!("{}\n", page.display()))?;
     Ok(Code::Done)
 }
 
+type Selected = Result<selection::Selection, selection::Unselected>;
+
+/// The decision path and its table on the terminal: names of devices and models are a stranger's.
+fn tell(selected: &Selected) {
+    let text = match selected {
+        Ok(found) => found.sentences().into_iter().chain(selection::table(found)).collect::<Vec<_>>().join("\n"),
+        Err(why) => why.to_string(),
+    };
+    super::note(&printable_lines(&text));
+}
+
+fn machine(selected: &Selected) -> Value {
+    match selected {
+        Ok(found) => {
+            let mut told = serde_json::to_value(found).unwrap_or_default();
+            told["sentences"] = json!(found.sentences());
+            told
+        }
+        Err(why) => json!({ "error": why.to_string() }),
+    }
+}
+
+/// Sees that a run folder has its tables.
+fn ready(run: &Path) -> anyhow::Result<()> {
+    if !run.join("manifest.json").is_file() {
+        return Err(super::usage(format!("{}: not a run folder (it has no manifest.json)", run.display())));
+    }
+    // A pipe in place of a file would be waited for.
+    for file in ["plan.toml", "journal.jsonl"].map(|name| run.join(name)) {
+        if file.metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(super::usage(format!("{}: is no regular file: put the file back, or remove it", file.display())));
+        }
+    }
+    if stale(run) { derive(run) } else { Ok(()) }
+}
+
 /// Makes the page and says where it is.
-pub fn page(runs: &[PathBuf], out: &Path) -> anyhow::Result<PathBuf> {
-    let id = folder::id_of(&runs[0].canonicalize().unwrap_or_else(|_| runs[0].clone()));
-    report::write(runs, &out.join(id)).map_err(|e| {
-        let code = match e {
-            ReportError::Io { .. } => Code::Unavailable,
-            ReportError::Chart(_) | ReportError::Template(_) => Code::Bug,
-            ReportError::NothingToReport | ReportError::NotARun(_) | ReportError::Table(_) => Code::Usage,
-        };
-        Failed { code, message: e.to_string() }.into()
-    })
+pub fn page(runs: &[PathBuf], out: &Path, use_case: Option<&Preset>) -> anyhow::Result<PathBuf> {
+    report::write(runs, &out.join(name(&runs[0])), use_case).map_err(failed)
+}
+
+/// The name of a run's page: its folder's own, wherever a link to it stands.
+fn name(run: &Path) -> String {
+    folder::id_of(&run.canonicalize().unwrap_or_else(|_| run.to_owned()))
+}
+
+fn failed(error: ReportError) -> anyhow::Error {
+    let code = match error {
+        ReportError::Io { .. } => Code::Unavailable,
+        ReportError::Chart(_) | ReportError::Template(_) => Code::Bug,
+        ReportError::NothingToReport | ReportError::NotARun(_) | ReportError::Table(_) => Code::Usage,
+    };
+    Failed { code, message: error.to_string() }.into()
 }
 
 /// Whether the tables are missing, or older than what the journal knows: a run that was killed made none of its last launches. The

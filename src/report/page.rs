@@ -9,18 +9,23 @@ use std::{
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 
-use super::{ReportError, load, model, policy::policy};
+use super::{ReportError, load, model, policy::policy, selection};
+use crate::scenario::Preset;
 
-const TEMPLATES: [(&str, &str); 11] = [
+const TEMPLATES: [(&str, &str); 15] = [
     ("head.html", include_str!("templates/head.html")),
     ("page.html", include_str!("templates/page.html")),
     ("comparison.html", include_str!("templates/comparison.html")),
     ("run.html", include_str!("templates/run.html")),
     ("filters.html", include_str!("templates/filters.html")),
     ("matrix.html", include_str!("templates/matrix.html")),
+    ("decision.html", include_str!("templates/decision.html")),
     ("panel.html", include_str!("templates/panel.html")),
     ("why.html", include_str!("templates/why.html")),
     ("method.html", include_str!("templates/method.html")),
+    ("site.html", include_str!("templates/site.html")),
+    ("site_macros.html", include_str!("templates/site_macros.html")),
+    ("device.html", include_str!("templates/device.html")),
     ("macros.html", include_str!("templates/macros.html")),
     ("style.css", concat!(include_str!("templates/theme.css"), include_str!("templates/layout.css"))),
 ];
@@ -28,15 +33,16 @@ const TEMPLATES: [(&str, &str); 11] = [
 /// Filters and sorting. The page says all that it says without it.
 const SCRIPT: &str = include_str!("templates/page.js");
 
-/// Renders the report of these run folders as one HTML page.
+/// Renders the report of these run folders as one HTML page. `use_case`: what is selected is judged for that preset.
 ///
 /// Several runs stand below each other and are not set against each other: that is a comparison's.
-pub fn render(run_dirs: &[PathBuf]) -> Result<String, ReportError> {
+pub fn render(run_dirs: &[PathBuf], use_case: Option<&Preset>) -> Result<String, ReportError> {
     if run_dirs.is_empty() {
         return Err(ReportError::NothingToReport);
     }
     let runs = run_dirs.iter().map(|dir| load::load(dir)).collect::<Result<Vec<_>, _>>()?;
-    rendered("page.html", &model::page(&runs)?)
+    let selected: Vec<_> = run_dirs.iter().map(|dir| selection::read(dir, use_case).map_err(|why| why.to_string())).collect();
+    rendered("page.html", &model::page(&runs, &selected)?)
 }
 
 /// Renders a template, to which `page` is what it says.
@@ -56,16 +62,16 @@ pub(super) fn rendered(template: &str, page: &impl Serialize) -> Result<String, 
 }
 
 /// Renders and writes `out/index.html`, whole or not at all; gives its path.
-pub fn write(run_dirs: &[PathBuf], out: &Path) -> Result<PathBuf, ReportError> {
-    put(&render(run_dirs)?, out)
+pub fn write(run_dirs: &[PathBuf], out: &Path, use_case: Option<&Preset>) -> Result<PathBuf, ReportError> {
+    put(&render(run_dirs, use_case)?, out, "index.html")
 }
 
-/// Writes `out/index.html`, whole or not at all; gives its path.
-pub(super) fn put(html: &str, out: &Path) -> Result<PathBuf, ReportError> {
+/// Writes a page `name` into the folder `out`, whole or not at all; gives its path.
+pub(super) fn put(html: &str, out: &Path, name: &str) -> Result<PathBuf, ReportError> {
     fs::create_dir_all(out).map_err(ReportError::io(out))?;
-    let target = out.join("index.html");
+    let target = out.join(name);
     // In the same folder, since a rename does not cross file systems; the process id keeps two reports apart.
-    let temporary = out.join(format!(".index.html.{}", std::process::id()));
+    let temporary = out.join(format!(".{name}.{}", std::process::id()));
     let written = fs::File::create(&temporary).and_then(|mut file| {
         file.write_all(html.as_bytes())?;
         file.sync_all()

@@ -2,35 +2,15 @@
 
 use std::{
     cmp::{Ordering, Reverse},
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
 };
 
+pub use super::colours::Colours;
 use crate::report::load::{Cell, Run};
 
 /// The axes that a cell may have beside prompt and generated length.
 pub const AXES: [(&str, &str); 6] =
     [("context", "context"), ("kv", "KV"), ("batch", "batch"), ("threads", "threads"), ("perf_profile", "profile"), ("variant", "variant")];
-
-/// Colour of each backend on this page: by the order of the names, so that all runs of a page agree.
-#[derive(Debug, Default)]
-pub struct Colours(BTreeMap<String, usize>);
-
-impl Colours {
-    /// Colours for all backends of the runs.
-    pub fn of(runs: &[Run]) -> Self {
-        // What was measured comes first: a backend that is only ever skipped must not use up a colour that is easy to tell.
-        let cells = || runs.iter().flat_map(|run| &run.cells);
-        let measured: BTreeSet<&str> = cells().filter(|cell| cell.counts()).map(|cell| cell.backend.as_str()).collect();
-        let others: BTreeSet<&str> = cells().map(|cell| cell.backend.as_str()).filter(|name| !measured.contains(name)).collect();
-        let names = measured.into_iter().chain(others);
-        Self(names.enumerate().map(|(at, name)| (name.to_owned(), at)).collect())
-    }
-
-    /// The number of a backend's colour; one without a cell gets the next free one.
-    pub fn get(&self, backend: &str) -> usize {
-        self.0.get(backend).copied().unwrap_or(self.0.len())
-    }
-}
 
 /// Cells of one class, device and model: one source model, in whichever quantisations.
 pub struct Group<'a> {

@@ -4,6 +4,8 @@ mod against;
 mod cells;
 mod charts;
 mod costs;
+mod decision;
+mod colours;
 mod details;
 mod device;
 mod failures;

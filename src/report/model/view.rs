@@ -41,11 +41,40 @@ pub struct RunView {
     pub many: bool,
     /// What rows can be filtered by; nothing in a small run.
     pub filters: Vec<Choice>,
+    pub decision: Decision,
     pub panels: Vec<Panel>,
     pub failures: Vec<Gone>,
     pub environment: Vec<Section>,
     pub warnings: Vec<String>,
     pub problems: Vec<String>,
+}
+
+/// What to ship.
+#[derive(Debug, Default, Serialize)]
+pub struct Decision {
+    /// Why nothing was selected.
+    pub why_not: Option<String>,
+    /// The preset, in a sentence; empty without one.
+    pub preset: String,
+    pub groups: Vec<DecisionGroup>,
+    /// What no measurement says, a row a framework and fact.
+    pub cards: Grid,
+    pub needs: Grid,
+    pub weights: Grid,
+}
+
+/// What to ship of one class, device and model.
+#[derive(Debug, Serialize)]
+pub struct DecisionGroup {
+    pub title: String,
+    pub class: String,
+    pub answer: String,
+    /// How it came about.
+    pub sentences: Vec<String>,
+    /// How sure each ranking is.
+    pub notes: Vec<String>,
+    pub candidates: Grid,
+    pub findings: Grid,
 }
 
 /// What was found for one class, on the first screen.
