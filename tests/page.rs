@@ -4,6 +4,7 @@
 mod support;
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     process::Command,
 };
