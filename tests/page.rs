@@ -4,6 +4,7 @@
 mod support;
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -128,7 +129,7 @@ fn cell(model: &str, backend: &str, quant: &str, prompt: u32, generate: u32, see
         .with("quant", quant)
         .with("prompt_tokens", &prompt.to_string())
         .with("gen_tokens", &generate.to_string());
-    if (seed + u64::from(prompt)) % 17 == 0 {
+    if (seed + u64::from(prompt)).is_multiple_of(17) {
         return cell.with("status", "failed").with("reason", "the runner ended with signal 11 while loading");
     }
     let cell = [("ttft_scope", "ids"), ("ttft_method", "token_event"), ("launch_context", "shell"), ("unit_found", "npu")]

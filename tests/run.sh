@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # tests/run.sh: every test, with all the set-up that they need, on a Debian or Ubuntu (x86_64) that has Rust and Python 3.
-# It installs Debian packages (python3-venv, a C compiler, Chromium for the page, adb) and, into the user's cache, the Python environment of
-# `bench run`: about 200 MB, with Qualcomm libraries under Qualcomm's own licence. The last line says how many tests passed.
+# It installs Debian packages (python3-venv, a C compiler, Chromium for the page, adb), into target/ what drives Chromium (playwright and axe,
+# 200 MB on disk) and, into the user's cache, the Python environment of `bench run`: about 200 MB, with Qualcomm libraries under Qualcomm's own
+# licence. The last line says how many tests passed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tests/setup.sh python3 python3-venv gcc libc6-dev chromium adb iproute2 qemu-user-static
-tests/browser.sh >/dev/null
+tests/browser.sh >/dev/null # prints where it is
 # The test phone takes a static agent; `bench runtimes build` is tried for a phone.
 ! command -v rustup >/dev/null || rustup target add x86_64-unknown-linux-musl aarch64-unknown-linux-musl aarch64-linux-android
 cargo build --workspace

@@ -55,7 +55,9 @@ pub fn details(run: &Run, group: &Group) -> Vec<Grid> {
     };
     let mut long = device::tables(group, &rows, run.power_asked);
     long.extend([metrics(group, &rows), reported(group, &rows)]);
-    long.iter_mut().for_each(|grid| grid.title.push_str(&only));
+    for grid in &mut long {
+        grid.title.push_str(&only);
+    }
     all.extend(long);
     all
 }

@@ -8,6 +8,9 @@ use crate::report::load::{Cell, Run};
 /// Cells of a run that nobody needs to filter.
 const FEW: usize = 8;
 
+/// A choice of a cell, with what it is sorted by before its text.
+type Placed = ((i64, i64), Pick);
+
 /// What these cells, which share a row, are about.
 pub fn keys(cells: &[&Cell]) -> Keys {
     let told = |of: fn(&Cell) -> String| {
@@ -34,8 +37,8 @@ pub fn filters(run: &Run) -> Vec<Choice> {
     if run.cells.len() <= FEW {
         return Vec::new();
     }
-    let by = |name, label, of: &dyn Fn(&Cell) -> ((i64, i64), Pick)| {
-        let mut values: Vec<((i64, i64), Pick)> = Vec::new();
+    let by = |name, label, of: &dyn Fn(&Cell) -> Placed| {
+        let mut values: Vec<Placed> = Vec::new();
         for value in run.cells.iter().map(of) {
             if !values.contains(&value) {
                 values.push(value);

@@ -65,10 +65,10 @@
     }
   }
 
-  // What scrolls sideways can be reached by key; what does not is no stop on the way.
-  const sideways = new ResizeObserver((entries) => {
+  // What scrolls can be reached by key; what does not is no stop on the way.
+  const scrolling = new ResizeObserver((entries) => {
     for (const { target } of entries) {
-      if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+      if (target.scrollWidth > target.clientWidth || target.scrollHeight > target.clientHeight) target.tabIndex = 0;
       else target.removeAttribute("tabindex");
     }
   });
@@ -110,7 +110,7 @@
   }
 
   for (const run of document.querySelectorAll("article.run")) filters(run);
-  for (const box of document.querySelectorAll(".scroll, .drawing")) sideways.observe(box);
+  for (const box of document.querySelectorAll(".scroll, .drawing")) scrolling.observe(box);
   for (const table of document.querySelectorAll("table.compare")) sorting(table);
   addEventListener("hashchange", recall);
   recall();

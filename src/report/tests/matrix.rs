@@ -109,7 +109,7 @@ fn memory_and_energy_are_drawn_apart_by_how_they_were_measured() {
         assert!(drawings(figure)[0].contains("joules per token, lower is better"));
         assert!(figure.contains("by battery") != figure.contains("by meter"));
     }
-    assert!(!page.contains("Net energy per generated token: "));
+    assert!(!part(&page, "Not on this page:</strong>", "</p>").contains("Net energy"));
 }
 
 #[test]
