@@ -39,7 +39,9 @@ pub fn main(given: &[PathBuf], out: &Path) -> anyhow::Result<Code> {
     let (folder, named) = folder(given)?;
     let mut scan = history::scan(&folder).map_err(|e| usage(e.to_string()))?;
     // As the tables are read: a device has one page, whatever its name holds.
-    scan.runs.iter_mut().for_each(|run| run.device = visible(&run.device));
+    for run in &mut scan.runs {
+        run.device = visible(&run.device);
+    }
     let runs = named.clone().unwrap_or_else(|| scan.runs.iter().map(|run| run.folder.clone()).collect());
     let wrong = pages(&runs, out)?;
     let metrics: Vec<_> = USUAL.iter().filter_map(|name| metric::metrics(name).ok()).flatten().collect();
