@@ -4,17 +4,23 @@ mod site;
 
 use std::path::{Path, PathBuf};
 
-use super::exit::{Code, Failed};
+use serde_json::{Value, json};
+
+use super::{
+    Format,
+    exit::{Code, Failed},
+};
 use crate::{
-    report::{self, ReportError},
+    report::{self, ReportError, selection},
     results::{folder, journal, manifest::Manifest, tables},
     run::events::Event,
-    scenario::Plan,
+    safe::printable_lines,
+    scenario::{self, Plan, Preset},
 };
 
 pub use site::keep_gate;
 
-/// Makes the page of one or more runs, or the site of a lab
+/// Makes the page of one or more runs and says what to ship, or makes the site of a lab
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Run folders; with --site also one folder that holds them (default there: results)
@@ -23,10 +29,24 @@ pub struct Args {
     /// Folder for the page; it becomes OUT/<run>/index.html
     #[arg(long, default_value = "reports")]
     out: PathBuf,
+    /// Selects for another use than the scenario's: with that preset's weights, and its limits where the scenario has none of that metric
+    #[arg(long = "use", value_name = "NAME", value_parser = use_case)]
+    use_case: Option<&'static Preset>,
+    /// How page and selection are told
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
     /// Keeps the site of a lab in this folder: an index of all runs beside these, a page of trends for each device, and a page of each of
     /// these runs, unless it has one that is newer than its tables
-    #[arg(long, value_name = "DIR", conflicts_with = "out")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "use_case", "format"])]
     site: Option<PathBuf>,
+}
+
+/// The preset of a name.
+fn use_case(name: &str) -> Result<&'static Preset, String> {
+    scenario::preset(name).ok_or_else(|| {
+        let names: Vec<&str> = scenario::presets().iter().map(|preset| preset.name.as_str()).collect();
+        format!("no such use case, there are: {}", names.join(", "))
+    })
 }
 
 pub fn main(args: &Args) -> anyhow::Result<Code> {
@@ -40,9 +60,42 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         }
         ready(run)?;
     }
-    let page = page(&args.runs, &args.out)?;
-    super::print(&format!("{}\n", page.display()))?;
+    let page = page(&args.runs, &args.out, args.use_case)?;
+    let selections: Vec<_> = args.runs.iter().map(|run| selection::read(run, args.use_case)).collect();
+    match args.format {
+        Format::Human => {
+            selections.iter().for_each(tell);
+            super::print(&format!("{}\n", page.display()))?;
+        }
+        Format::Json => {
+            let selections: Vec<Value> = selections.iter().map(machine).collect();
+            let told = json!({ "page": page, "selections": selections });
+            super::print(&format!("{}\n", serde_json::to_string_pretty(&told)?))?;
+        }
+    }
     Ok(Code::Done)
+}
+
+type Selected = Result<selection::Selection, selection::Unselected>;
+
+/// The decision path and its table on the terminal: names of devices and models are a stranger's.
+fn tell(selected: &Selected) {
+    let text = match selected {
+        Ok(found) => found.sentences().into_iter().chain(selection::table(found)).collect::<Vec<_>>().join("\n"),
+        Err(why) => why.to_string(),
+    };
+    super::note(&printable_lines(&text));
+}
+
+fn machine(selected: &Selected) -> Value {
+    match selected {
+        Ok(found) => {
+            let mut told = serde_json::to_value(found).unwrap_or_default();
+            told["sentences"] = json!(found.sentences());
+            told
+        }
+        Err(why) => json!({ "error": why.to_string() }),
+    }
 }
 
 /// Sees that a run folder has its tables.
@@ -60,8 +113,8 @@ fn ready(run: &Path) -> anyhow::Result<()> {
 }
 
 /// Makes the page and says where it is.
-pub fn page(runs: &[PathBuf], out: &Path) -> anyhow::Result<PathBuf> {
-    report::write(runs, &out.join(name(&runs[0]))).map_err(failed)
+pub fn page(runs: &[PathBuf], out: &Path, use_case: Option<&Preset>) -> anyhow::Result<PathBuf> {
+    report::write(runs, &out.join(name(&runs[0])), use_case).map_err(failed)
 }
 
 /// The name of a run's page: its folder's own, wherever a link to it stands.

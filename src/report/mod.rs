@@ -1,11 +1,12 @@
 //! The report: tables of run folders in, one self-contained HTML page with inline SVG out.
 //!
-//! `load` reads the tables (the large ones as columns, the others with polars) into plain structs, `model` decides what the page says (pure, and the only place that does),
-//! `charts` draws, `templates/` lays out. Nothing is measured, ranked or thrown away here: a figure that the tables don't hold is a dash
-//! with its reason, a cell that is not `ok` is in no chart and no ratio, and device classes have a panel each.
+//! `load` reads the tables (the large ones as columns, the others with polars) into plain structs, `model` decides what the page says (pure, and
+//! the only place that does), `charts` draws, `templates/` lays out. Nothing is measured or thrown away here: a figure that the tables don't hold
+//! is a dash with its reason, a cell that is not `ok` is in no chart and no ratio, and device classes have a panel each. Ranking is `selection`'s
+//! alone.
 //!
-//! The page needs no network and holds no script. Everything that a device, a runtime or a user wrote is escaped: by minijinja in the page
-//! and by plotters in the drawings.
+//! The page needs no network and is whole without its script, which filters and sorts rows. Everything that a device, a runtime or a user
+//! wrote is escaped: by minijinja in the page and by plotters in the drawings; what got through all the same is not run (`policy`).
 
 mod charts;
 pub mod comparison;
@@ -13,6 +14,8 @@ mod error;
 mod load;
 mod model;
 mod page;
+mod policy;
+pub mod selection;
 pub mod site;
 #[cfg(test)]
 mod synthetic;

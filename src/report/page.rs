@@ -9,13 +9,17 @@ use std::{
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 
-use super::{ReportError, load, model};
+use super::{ReportError, load, model, policy::policy, selection};
+use crate::scenario::Preset;
 
-const TEMPLATES: [(&str, &str); 13] = [
+const TEMPLATES: [(&str, &str); 15] = [
     ("head.html", include_str!("templates/head.html")),
     ("page.html", include_str!("templates/page.html")),
     ("comparison.html", include_str!("templates/comparison.html")),
     ("run.html", include_str!("templates/run.html")),
+    ("filters.html", include_str!("templates/filters.html")),
+    ("matrix.html", include_str!("templates/matrix.html")),
+    ("decision.html", include_str!("templates/decision.html")),
     ("panel.html", include_str!("templates/panel.html")),
     ("why.html", include_str!("templates/why.html")),
     ("method.html", include_str!("templates/method.html")),
@@ -23,37 +27,43 @@ const TEMPLATES: [(&str, &str); 13] = [
     ("site_macros.html", include_str!("templates/site_macros.html")),
     ("device.html", include_str!("templates/device.html")),
     ("macros.html", include_str!("templates/macros.html")),
-    ("theme.css", include_str!("templates/theme.css")),
-    ("layout.css", include_str!("templates/layout.css")),
+    ("style.css", concat!(include_str!("templates/theme.css"), include_str!("templates/layout.css"))),
 ];
 
-/// Renders the report of these run folders as one HTML page.
+/// Filters and sorting. The page says all that it says without it.
+const SCRIPT: &str = include_str!("templates/page.js");
+
+/// Renders the report of these run folders as one HTML page. `use_case`: what is selected is judged for that preset.
 ///
 /// Several runs stand below each other and are not set against each other: that is a comparison's.
-pub fn render(run_dirs: &[PathBuf]) -> Result<String, ReportError> {
+pub fn render(run_dirs: &[PathBuf], use_case: Option<&Preset>) -> Result<String, ReportError> {
     if run_dirs.is_empty() {
         return Err(ReportError::NothingToReport);
     }
     let runs = run_dirs.iter().map(|dir| load::load(dir)).collect::<Result<Vec<_>, _>>()?;
-    rendered("page.html", &model::page(&runs)?)
+    let selected: Vec<_> = run_dirs.iter().map(|dir| selection::read(dir, use_case).map_err(|why| why.to_string())).collect();
+    rendered("page.html", &model::page(&runs, &selected)?)
 }
 
 /// Renders a template, to which `page` is what it says.
 pub(super) fn rendered(template: &str, page: &impl Serialize) -> Result<String, ReportError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    // Escaped whatever a template is called; the style sheets hold nothing but our own palette.
-    environment
-        .set_auto_escape_callback(|name| if matches!(name, "theme.css" | "layout.css") { AutoEscape::None } else { AutoEscape::Html });
+    // Escaped whatever a template is called; the style sheet holds nothing but our own palette.
+    environment.set_auto_escape_callback(|name| if name == "style.css" { AutoEscape::None } else { AutoEscape::Html });
     for (name, source) in TEMPLATES {
         environment.add_template(name, source)?;
     }
-    Ok(environment.get_template(template)?.render(minijinja::context! { page => minijinja::value::Serde(page) })?)
+    let page = minijinja::value::Serde(page);
+    // The policy names style sheet and script by the hash of every byte between their tags.
+    let style = environment.get_template("style.css")?.render(minijinja::context! { page })?;
+    let policy = policy(&style, SCRIPT);
+    Ok(environment.get_template(template)?.render(minijinja::context! { page, style, policy, script => SCRIPT })?)
 }
 
 /// Renders and writes `out/index.html`, whole or not at all; gives its path.
-pub fn write(run_dirs: &[PathBuf], out: &Path) -> Result<PathBuf, ReportError> {
-    put(&render(run_dirs)?, out, "index.html")
+pub fn write(run_dirs: &[PathBuf], out: &Path, use_case: Option<&Preset>) -> Result<PathBuf, ReportError> {
+    put(&render(run_dirs, use_case)?, out, "index.html")
 }
 
 /// Writes a page `name` into the folder `out`, whole or not at all; gives its path.

@@ -93,7 +93,7 @@ fn pages(runs: &[PathBuf], out: &Path) -> anyhow::Result<BTreeMap<String, String
         if site::is_fresh(run, &out.join(&name).join(site::INDEX)) {
             continue;
         }
-        let write = || report::write(std::slice::from_ref(run), &out.join(&name)).map_err(super::failed);
+        let write = || report::write(std::slice::from_ref(run), &out.join(&name), None).map_err(super::failed);
         let made = super::ready(run).and_then(|()| write());
         if let Err(error) = made {
             // A disk that is full is nothing of the run's.

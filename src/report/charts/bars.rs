@@ -9,8 +9,8 @@ use plotters::{
 };
 
 use super::axis::Axis;
-use super::canvas::{INK, MUTED, Margin, drawn, plane, rgb, svg, text};
-use super::palette::colour;
+use super::canvas::{INK, MUTED, Margin, PAPER, drawn, plane, rgb, svg, text};
+use super::palette::Swatch;
 use crate::report::ReportError;
 
 /// One row.
@@ -19,7 +19,7 @@ pub struct Bar {
     /// Name at the left.
     pub label: String,
     /// Colour of its backend.
-    pub colour: usize,
+    pub colour: Swatch,
     /// Length of the bar.
     pub value: f64,
     /// Ends of the whisker.
@@ -58,14 +58,17 @@ pub fn bars(rows: &[Bar], axis_title: &str, name: &str) -> Result<String, Report
                 drawn(sheet.draw(&Text::new(short(heading, LABEL_CHARS), (4, y), style)))?;
             }
             let middle = top + f64::from(ROW) / 2.0;
-            let fill = rgb(colour(row.colour));
-            drawn(plane.draw(&Rectangle::new([(0.0, middle - 6.5), (x.at(row.value), middle + 6.5)], fill.mix(0.82).filled())))?;
+            let fill = rgb(row.colour);
+            drawn(plane.draw(&Rectangle::new([(0.0, middle - 6.5), (x.at(row.value), middle + 6.5)], fill.filled())))?;
             if let Some((lo, hi)) = row.interval {
                 let (lo, hi) = (x.at(lo), x.at(hi));
-                for (from, to) in
-                    [((lo, middle), (hi, middle)), ((lo, middle - 4.0), (lo, middle + 4.0)), ((hi, middle - 4.0), (hi, middle + 4.0))]
-                {
-                    drawn(plane.draw(&PathElement::new(vec![from, to], INK.stroke_width(2))))?;
+                let whisker =
+                    [((lo, middle), (hi, middle)), ((lo, middle - 4.0), (lo, middle + 4.0)), ((hi, middle - 4.0), (hi, middle + 4.0))];
+                // The page's colour around it, so that it is seen on a bar as dark as itself.
+                for (paint, width) in [(PAPER, 4), (INK, 2)] {
+                    for (from, to) in whisker {
+                        drawn(plane.draw(&PathElement::new(vec![from, to], paint.stroke_width(width))))?;
+                    }
                 }
             }
             let label = EmptyElement::at((0.0, middle))
@@ -93,7 +96,7 @@ mod tests {
     fn bar(label: &str, value: f64) -> Bar {
         Bar {
             label: label.into(),
-            colour: 0,
+            colour: Swatch::default(),
             value,
             interval: Some((value * 0.9, value * 1.1)),
             figure: format!("{value}"),

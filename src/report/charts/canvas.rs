@@ -62,8 +62,9 @@ pub fn svg(width: u32, height: u32, name: &str, draw: impl FnOnce(&Sheet) -> Res
         draw(&sheet)?;
         drawn(sheet.present())?;
     }
-    // The root is written anew: it scales with the page, names itself, and an element inside HTML needs no name space.
-    let body = buffer.find('>').map_or("", |end| &buffer[end + 1..]);
+    // The root is written anew: it scales with the page, names itself, and an element inside HTML needs no name space. The font is that of
+    // whatever it stands in.
+    let body = buffer.find('>').map_or("", |end| &buffer[end + 1..]).replace(r#" font-family="sans-serif""#, "");
     let mut whole = format!(r#"<svg class="chart" role="img" viewBox="0 0 {width} {height}" aria-label=""#);
     for c in name.chars() {
         match c {

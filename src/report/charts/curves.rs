@@ -8,14 +8,14 @@ use plotters::{
 
 use super::axis::Axis;
 use super::canvas::{Margin, Plane, drawn, plane, rgb, svg};
-use super::palette::{DASHES, STYLES, colour};
+use super::palette::{DASHES, STYLES, Swatch};
 use crate::report::ReportError;
 
 /// One line.
 #[derive(Debug, Clone, Default)]
 pub struct Curve {
     /// Colour of its backend.
-    pub colour: usize,
+    pub colour: Swatch,
     /// Dashes of its line and shape of its markers: its quantisation.
     pub style: usize,
     /// Points in order of x.
@@ -61,7 +61,7 @@ pub fn curves(lines: &[Curve], plot: Plot, x_title: &str, y_title: &str, name: &
     svg(WIDTH, HEIGHT, name, |sheet| {
         let plane = plane(sheet, MARGIN, &x, Ok(&y))?;
         for line in lines {
-            let paint = rgb(colour(line.colour));
+            let paint = rgb(line.colour);
             let path: Vec<(f64, f64)> = line.points.iter().map(|(px, py)| (x.at(*px), y.at(*py))).collect();
             if path.len() > 1 {
                 match DASHES[line.style % STYLES] {
@@ -89,8 +89,8 @@ pub fn curves(lines: &[Curve], plot: Plot, x_title: &str, y_title: &str, name: &
 }
 
 /// A marker in a backend's colour and a quantisation's shape.
-pub fn mark(plane: &Plane, at: (f64, f64), colour_index: usize, style_index: usize) -> Result<(), ReportError> {
-    let style = rgb(colour(colour_index)).filled();
+pub fn mark(plane: &Plane, at: (f64, f64), swatch: Swatch, style_index: usize) -> Result<(), ReportError> {
+    let style = rgb(swatch).filled();
     let (x, y) = plane.map_coordinate(&at);
     let sheet = plane.strip_coord_spec();
     // `strip_coord_spec` keeps pixels of the whole drawing.

@@ -13,7 +13,7 @@ mod strips;
 
 pub use bars::{Bar, bars, short};
 pub use curves::{Curve, Plot, curves};
-pub use palette::{MODEL, PALETTE, PARTS, PHASES, STAGES, Swatch, VERDICTS, key_svg, line_svg, swatch_svg};
+pub use palette::{GUESTS, MODEL, PALETTE, PARTS, PHASES, STAGES, Swatch, VERDICTS, key_svg, line_svg, swatch_svg};
 pub use ratios::{Point, ratios};
 pub use roof::{Dot, roofline};
 pub use spark::spark;

@@ -1,4 +1,4 @@
-//! One colour a backend, everywhere on the page; one dash and one marker a quantisation, which need no eye for colour.
+//! One colour a backend, on every page and picture; one dash and one marker a quantisation, which need no eye for colour.
 
 use serde::Serialize;
 
@@ -11,30 +11,44 @@ pub struct Swatch {
     pub dark: &'static str,
 }
 
+impl Default for Swatch {
+    fn default() -> Self {
+        PALETTE[0]
+    }
+}
+
 const fn swatch(light: &'static str, dark: &'static str) -> Swatch {
     Swatch { light, dark }
 }
 
-/// After Okabe and Ito (2008), the light ones darkened to a contrast of 3 to 1 on white.
+/// Colours of backends: first those of the registry in its order, then [`GUESTS`]. Searched for near the hues of Okabe and Ito (2008): any two
+/// differ to eyes that lack a kind of cone, those of the registry more than the guests', and all have a contrast of 3 to 1 on the page.
 pub const PALETTE: &[Swatch] = &[
-    swatch("#0072B2", "#56B0EA"),
-    swatch("#D55E00", "#F28A3C"),
-    swatch("#00855F", "#33C79B"),
-    swatch("#AA4499", "#DE8FD0"),
-    swatch("#8F6F00", "#E0C04A"),
-    swatch("#5B5F97", "#A5A9E8"),
-    swatch("#A33B4B", "#F0909C"),
-    swatch("#4D6A6D", "#9DBEC2"),
+    swatch("#3D65D8", "#7587E6"),
+    swatch("#03487A", "#79B9F4"),
+    swatch("#E36F0C", "#E3883B"),
+    swatch("#568652", "#4FE7AC"),
+    swatch("#C76CCE", "#D27EB4"),
+    swatch("#725B00", "#F7D054"),
+    swatch("#84143A", "#D54E6E"),
+    swatch("#489B9F", "#B3E4EE"),
+    swatch("#77462C", "#B38C60"),
+    swatch("#6E8435", "#B7D56D"),
+    swatch("#6E57A4", "#9D7EC7"),
+    swatch("#B95975", "#F1AAC5"),
 ];
+
+/// How many at the end of [`PALETTE`] are for backends that the registry does not know: programs of a scenario.
+pub const GUESTS: usize = 4;
 
 /// Colours of parts of a device (CPU, NPU, skin, ...), where all lines belong to one backend: none of them is a backend's.
 pub const PARTS: &[Swatch] = &[
-    swatch("#1F5F8B", "#6FB7E0"),
-    swatch("#B3470C", "#F5A06A"),
-    swatch("#2E7D4F", "#6CCB95"),
-    swatch("#7B3F8C", "#CB95DB"),
-    swatch("#7A6A00", "#D9C75A"),
-    swatch("#5F6B7A", "#AEB9C6"),
+    swatch("#19486B", "#5099BC"),
+    swatch("#942F00", "#EB9864"),
+    swatch("#2C7D50", "#78D7A2"),
+    swatch("#8952A9", "#D9ACFB"),
+    swatch("#998213", "#EAD05C"),
+    swatch("#636F7D", "#AFBBC7"),
 ];
 
 /// What a launch does, as the background of its timeline shows it.
@@ -46,10 +60,10 @@ pub const PHASES: &[(&str, Swatch)] = &[
 
 /// What a comparison says, which is always written beside it.
 pub const VERDICTS: &[(&str, Swatch)] = &[
-    ("improved", swatch("#2E7D4F", "#6CCB95")),
-    ("unchanged", swatch("#1F5F8B", "#6FB7E0")),
-    ("undecided", swatch("#5F6B7A", "#AEB9C6")),
-    ("regressed", swatch("#B3470C", "#F5A06A")),
+    ("improved", swatch("#318C5D", "#87E6AE")),
+    ("unchanged", swatch("#05527D", "#60A2CE")),
+    ("undecided", swatch("#6C7281", "#B2BBC6")),
+    ("regressed", swatch("#B14608", "#F19E68")),
 ];
 
 /// Parts of a model in the order of its work, one colour each on every page. Searched for: any two differ to eyes that lack a kind of cone, and
@@ -79,11 +93,6 @@ pub fn key_svg(swatch: Swatch) -> String {
     format!(r#"<svg class="key" viewBox="0 0 12 12" aria-hidden="true"><rect width="12" height="12" fill="{fill}"/></svg>"#)
 }
 
-/// The swatch of series `index`; after the last it begins again, and the label has to tell.
-pub fn colour(index: usize) -> Swatch {
-    PALETTE[index % PALETTE.len()]
-}
-
 /// Styles of a line, in order: solid with circles, dashed with squares, dotted with triangles, long dashes with diamonds.
 pub const STYLES: usize = 4;
 
@@ -91,14 +100,14 @@ pub const STYLES: usize = 4;
 pub const DASHES: [(i32, i32); STYLES] = [(1, 0), (7, 4), (2, 4), (14, 4)];
 
 /// A swatch of a backend. No drawing library for a single shape; nothing of the data is in it.
-pub fn swatch_svg(colour_index: usize) -> String {
-    let fill = colour(colour_index).light;
+pub fn swatch_svg(swatch: Swatch) -> String {
+    let fill = swatch.light;
     format!(r#"<svg class="key" viewBox="0 0 12 12" aria-hidden="true"><circle cx="6" cy="6" r="5" fill="{fill}"/></svg>"#)
 }
 
 /// A piece of a line with its marker, for a legend.
-pub fn line_svg(colour_index: usize, style: usize) -> String {
-    let paint = colour(colour_index).light;
+pub fn line_svg(swatch: Swatch, style: usize) -> String {
+    let paint = swatch.light;
     let dashes = match DASHES[style % STYLES] {
         (_, 0) => String::new(),
         (dash, gap) => format!(r#" stroke-dasharray="{dash} {gap}""#),
@@ -145,29 +154,71 @@ mod tests {
         [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
     }
 
+    const THEMES: [(&str, &str); 2] = [("light", "#FFFFFF"), ("dark", "#12171E")];
+
+    fn of(theme: &str, swatch: Swatch) -> [f64; 3] {
+        linear(if theme == "light" { swatch.light } else { swatch.dark })
+    }
+
+    /// The least distance (CIE 1976) of two colours to any of the eyes.
+    fn apart(one: [f64; 3], two: [f64; 3]) -> f64 {
+        let distance = |eye| lab(by(eye, one)).iter().zip(lab(by(eye, two))).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+        EYES.iter().map(distance).fold(f64::INFINITY, f64::min)
+    }
+
+    /// WCAG 2.1.
+    fn contrast(one: [f64; 3], two: [f64; 3]) -> f64 {
+        let [a, b] = [one, two].map(|rgb| by(&XYZ, rgb)[1] + 0.05);
+        (a / b).max(b / a)
+    }
+
+    /// The least distance of any two.
+    fn least(theme: &str, swatches: &[Swatch]) -> f64 {
+        let pairs = swatches.iter().enumerate().flat_map(|(at, one)| swatches[..at].iter().map(move |two| (*one, *two)));
+        pairs.map(|(one, two)| apart(of(theme, one), of(theme, two))).fold(f64::INFINITY, f64::min)
+    }
+
     #[test]
-    fn parts_of_a_model_differ_to_every_eye_and_bear_the_pages_colour() {
-        for (theme, paper) in [("light", "#FFFFFF"), ("dark", "#12171E")] {
-            let colours: Vec<(&str, [f64; 3])> =
-                MODEL.iter().map(|(name, of)| (*name, linear(if theme == "light" { of.light } else { of.dark }))).collect();
-            for (at, (name, one)) in colours.iter().enumerate() {
-                for (other, two) in &colours[..at] {
-                    for eye in &EYES {
-                        let (a, b) = (lab(by(eye, *one)), lab(by(eye, *two)));
-                        let apart = a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
-                        assert!(apart > 12.0, "{theme}: {name} and {other} are {apart:.1} apart");
-                    }
-                }
-                let light = |rgb| by(&XYZ, rgb)[1] + 0.05;
-                let (a, b) = (light(*one), light(linear(paper)));
-                assert!((a / b).max(b / a) > 3.0, "{theme}: {name} on {paper}, WCAG 2.1");
+    fn the_eyes_are_those_of_the_paper() {
+        // Pure red and a dark green that deuteranopes take for one another, and blue and yellow, which they do not.
+        assert!(apart(linear("#A05A00"), linear("#707000")) < 12.0 && apart(linear("#0072B2"), linear("#E69F00")) > 60.0);
+        assert!((contrast(linear("#FFFFFF"), linear("#000000")) - 21.0).abs() < 0.01, "black on white is 21 to 1");
+        assert!((contrast(linear("#FFFFFF"), linear("#767676")) - 4.54).abs() < 0.02, "the grey of every WCAG guide");
+    }
+
+    #[test]
+    fn colours_of_one_kind_differ_to_every_eye() {
+        let [model, verdicts] = [MODEL, VERDICTS].map(|named| named.iter().map(|(_, swatch)| *swatch).collect::<Vec<_>>());
+        for (theme, _) in THEMES {
+            let registered = &PALETTE[..PALETTE.len() - GUESTS];
+            for (what, swatches, wanted) in [
+                ("backends", registered, 18.0),
+                ("backends and guests", PALETTE, 12.0),
+                ("parts of a device", PARTS, 18.0),
+                ("verdicts", &verdicts, 18.0),
+                ("parts of a model", &model, 12.0),
+            ] {
+                let found = least(theme, swatches);
+                assert!(found > wanted, "{theme}: two {what} are {found:.1} apart");
+            }
+        }
+    }
+
+    #[test]
+    fn every_colour_that_draws_a_thing_stands_out_from_the_page() {
+        let all = PALETTE.iter().chain(PARTS).chain(MODEL.iter().chain(VERDICTS).map(|(_, swatch)| swatch));
+        for swatch in all {
+            for (theme, paper) in THEMES {
+                let found = contrast(of(theme, *swatch), linear(paper));
+                assert!(found >= 3.0, "{theme}: {swatch:?} on {paper} is {found:.2} to 1");
             }
         }
     }
 
     #[test]
     fn the_dark_theme_repaints_each_colour_in_one_way() {
-        let all: Vec<Swatch> = PALETTE.iter().chain(PARTS).chain(PHASES.iter().chain(MODEL).map(|(_, swatch)| swatch)).copied().collect();
+        let all: Vec<Swatch> =
+            PALETTE.iter().chain(PARTS).chain(PHASES.iter().chain(MODEL).chain(VERDICTS).map(|(_, swatch)| swatch)).copied().collect();
         assert!(all.iter().all(|a| all.iter().all(|b| a.light != b.light || a.dark == b.dark)));
     }
 }

@@ -12,14 +12,14 @@ use super::axis::Axis;
 use super::bars::short;
 use super::canvas::{INK, Margin, drawn, plane, rgb, svg, text};
 use super::curves::mark;
-use super::palette::colour;
+use super::palette::Swatch;
 use crate::report::ReportError;
 
 /// One cell.
 #[derive(Debug, Clone)]
 pub struct Dot {
     /// Colour of its backend.
-    pub colour: usize,
+    pub colour: Swatch,
     /// Shape: its quantisation.
     pub style: usize,
     /// 10^6 bytes a token.
@@ -59,7 +59,7 @@ pub fn roofline(dots: &[Dot], peaks: &[f64], name: &str) -> Result<String, Repor
             let at = (x.at(dot.mb), y.at(dot.tok_s));
             mark(&plane, at, dot.colour, dot.style)?;
             if dot.ringed {
-                let ring = Circle::new(plane.map_coordinate(&at), 9, rgb(colour(dot.colour)).stroke_width(2));
+                let ring = Circle::new(plane.map_coordinate(&at), 9, rgb(dot.colour).stroke_width(2));
                 drawn(plane.strip_coord_spec().draw(&ring))?;
             }
         }
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_dot_at_the_roof_lies_on_the_line_and_half_of_it_below() {
-        let dot = |tok_s| Dot { colour: 0, style: 0, mb: 2000.0, tok_s, ringed: false };
+        let dot = |tok_s| Dot { colour: Swatch::default(), style: 0, mb: 2000.0, tok_s, ringed: false };
         // 76.8 GB/s over 2 GB a token.
         let drawn = roofline(&[dot(38.4), dot(19.2)], &[76.8], "<n>").expect("a drawing");
         let heights: Vec<f64> = drawn

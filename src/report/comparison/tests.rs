@@ -45,7 +45,7 @@ fn whatever_a_run_says_is_text() {
     assert!(page.matches("&lt;script&gt;").count() > 20, "every word of it is on the page");
     assert!(!page.contains("http:") && !page.contains("https:") && !page.contains("src="), "it loads nothing");
     assert!(
-        page.contains("prefers-color-scheme:dark") && page.contains(r##"[fill="#B3470C"]{fill:#F5A06A}"##),
+        page.contains("prefers-color-scheme:dark") && page.contains(r##"[fill="#B14608"]{fill:#F19E68}"##),
         "verdicts have a dark colour"
     );
 }
