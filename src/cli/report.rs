@@ -114,7 +114,7 @@ fn ready(run: &Path) -> anyhow::Result<()> {
 
 /// Makes the page and says where it is.
 pub fn page(runs: &[PathBuf], out: &Path, use_case: Option<&Preset>) -> anyhow::Result<PathBuf> {
-    report::write(runs, &out.join(name(&runs[0])), use_case).map_err(failed)
+    report::write(runs, &out.join(name(&runs[0])), use_case).map_err(|e| failed(&e))
 }
 
 /// The name of a run's page: its folder's own, wherever a link to it stands.
@@ -122,7 +122,7 @@ fn name(run: &Path) -> String {
     folder::id_of(&run.canonicalize().unwrap_or_else(|_| run.to_owned()))
 }
 
-fn failed(error: ReportError) -> anyhow::Error {
+fn failed(error: &ReportError) -> anyhow::Error {
     let code = match error {
         ReportError::Io { .. } => Code::Unavailable,
         ReportError::Chart(_) | ReportError::Template(_) => Code::Bug,

@@ -46,7 +46,7 @@ pub fn main(given: &[PathBuf], out: &Path) -> anyhow::Result<Code> {
     let wrong = pages(&runs, out)?;
     let metrics: Vec<_> = USUAL.iter().filter_map(|name| metric::metrics(name).ok()).flatten().collect();
     let history = History::of(scan, Wanted { metrics: &metrics, cell: "", device: None, scenario: None, nights: None }, ASKED);
-    let index = site::write(&Lab { history: &history, out, wrong: &wrong, named: &runs }.site(), out).map_err(super::failed)?;
+    let index = site::write(&Lab { history: &history, out, wrong: &wrong, named: &runs }.site(), out).map_err(|e| super::failed(&e))?;
     super::super::print(&format!("{}\n", index.display()))?;
     match wrong.into_iter().next() {
         // Of a whole folder one damaged run is what the index says of it; a run that was asked for is the user's matter.
@@ -58,7 +58,7 @@ pub fn main(given: &[PathBuf], out: &Path) -> anyhow::Result<Code> {
 /// Leaves a judgement beside the page of its run.
 pub fn keep_gate(run: &Path, out: &Path, record: &Record) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(record)? + "\n";
-    site::keep(&text, &out.join(super::name(run))).map_err(super::failed)
+    site::keep(&text, &out.join(super::name(run))).map_err(|e| super::failed(&e))
 }
 
 /// The folder that holds the runs, and those that were named, if any were.
@@ -93,7 +93,7 @@ fn pages(runs: &[PathBuf], out: &Path) -> anyhow::Result<BTreeMap<String, String
         if site::is_fresh(run, &out.join(&name).join(site::INDEX)) {
             continue;
         }
-        let write = || report::write(std::slice::from_ref(run), &out.join(&name), None).map_err(super::failed);
+        let write = || report::write(std::slice::from_ref(run), &out.join(&name), None).map_err(|e| super::failed(&e));
         let made = super::ready(run).and_then(|()| write());
         if let Err(error) = made {
             // A disk that is full is nothing of the run's.

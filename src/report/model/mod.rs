@@ -3,9 +3,9 @@
 mod against;
 mod cells;
 mod charts;
+mod colours;
 mod costs;
 mod decision;
-mod colours;
 mod details;
 mod device;
 mod failures;
