@@ -84,13 +84,13 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         }
     }
     let folder = args.out.join(name(&args.runs[0]));
-    let report = Report::of(&args.runs, args.use_case).map_err(failed)?;
-    let page = report.write(&folder).map_err(failed)?;
+    let report = Report::of(&args.runs, args.use_case).map_err(|e| failed(&e))?;
+    let page = report.write(&folder).map_err(|e| failed(&e))?;
     let (mut pictures, mut refused) = (Vec::new(), Vec::new());
     for (kind, place) in asked {
         let Some(place) = place else { continue };
         let place = place.clone().unwrap_or_else(|| folder.join("pictures"));
-        let written = report.pictures(&place, kind, &Fonts::system()).map_err(failed)?;
+        let written = report.pictures(&place, kind, &Fonts::system()).map_err(|e| failed(&e))?;
         pictures.push((place, kind, written.files.len()));
         refused.extend(written.refused);
     }
@@ -149,7 +149,7 @@ fn ready(run: &Path) -> anyhow::Result<()> {
 
 /// Makes the page and says where it is.
 pub fn page(runs: &[PathBuf], out: &Path) -> anyhow::Result<PathBuf> {
-    Report::of(runs, None).and_then(|report| report.write(&out.join(name(&runs[0])))).map_err(failed)
+    Report::of(runs, None).and_then(|report| report.write(&out.join(name(&runs[0])))).map_err(|e| failed(&e))
 }
 
 /// The name of a run's page: its folder's own, wherever a link to it stands.
@@ -157,7 +157,7 @@ fn name(run: &Path) -> String {
     folder::id_of(&run.canonicalize().unwrap_or_else(|_| run.to_owned()))
 }
 
-fn failed(e: ReportError) -> anyhow::Error {
+fn failed(e: &ReportError) -> anyhow::Error {
     let code = match e {
         ReportError::Io { .. } | ReportError::Png(PngError::NoFont | PngError::Missing(_)) => Code::Unavailable,
         ReportError::Chart(_) | ReportError::Template(_) | ReportError::Png(PngError::Drawing(_)) => Code::Bug,

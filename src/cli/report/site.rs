@@ -39,12 +39,14 @@ pub fn main(given: &[PathBuf], out: &Path) -> anyhow::Result<Code> {
     let (folder, named) = folder(given)?;
     let mut scan = history::scan(&folder).map_err(|e| usage(e.to_string()))?;
     // As the tables are read: a device has one page, whatever its name holds.
-    scan.runs.iter_mut().for_each(|run| run.device = visible(&run.device));
+    for run in &mut scan.runs {
+        run.device = visible(&run.device);
+    }
     let runs = named.clone().unwrap_or_else(|| scan.runs.iter().map(|run| run.folder.clone()).collect());
     let wrong = pages(&runs, out)?;
     let metrics: Vec<_> = USUAL.iter().filter_map(|name| metric::metrics(name).ok()).flatten().collect();
     let history = History::of(scan, Wanted { metrics: &metrics, cell: "", device: None, scenario: None, nights: None }, ASKED);
-    let index = site::write(&Lab { history: &history, out, wrong: &wrong, named: &runs }.site(), out).map_err(super::failed)?;
+    let index = site::write(&Lab { history: &history, out, wrong: &wrong, named: &runs }.site(), out).map_err(|e| super::failed(&e))?;
     super::super::print(&format!("{}\n", index.display()))?;
     match wrong.into_iter().next() {
         // Of a whole folder one damaged run is what the index says of it; a run that was asked for is the user's matter.
@@ -56,7 +58,7 @@ pub fn main(given: &[PathBuf], out: &Path) -> anyhow::Result<Code> {
 /// Leaves a judgement beside the page of its run.
 pub fn keep_gate(run: &Path, out: &Path, record: &Record) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(record)? + "\n";
-    site::keep(&text, &out.join(super::name(run))).map_err(super::failed)
+    site::keep(&text, &out.join(super::name(run))).map_err(|e| super::failed(&e))
 }
 
 /// The folder that holds the runs, and those that were named, if any were.
@@ -92,7 +94,7 @@ fn pages(runs: &[PathBuf], out: &Path) -> anyhow::Result<BTreeMap<String, String
             continue;
         }
         let report = || Report::of(std::slice::from_ref(run), None)?.write(&out.join(&name));
-        let made = super::ready(run).and_then(|()| report().map_err(super::failed));
+        let made = super::ready(run).and_then(|()| report().map_err(|e| super::failed(&e)));
         if let Err(error) = made {
             // A disk that is full is nothing of the run's.
             if exit::of(&error) != Code::Usage {

@@ -99,7 +99,8 @@ pub fn collect(scan: &mut Scan, wanted: Wanted<'_>) -> (Vec<Vec<Series>>, Vec<St
                 // Of two rows of one cell the last counts, as for comparisons.
                 line.points.pop_if(|last| last.run == point.run);
                 line.points.push(point);
-                (line.model.clone_from(&row.model), line.backend.clone_from(&row.backend));
+                line.model.clone_from(&row.model);
+                line.backend.clone_from(&row.backend);
             }
         }
         kept.push(run);

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    fmt::Write,
     fs, io,
     path::{Path, PathBuf},
     time::SystemTime,
@@ -32,7 +33,7 @@ struct Index<'a> {
 }
 
 #[derive(Serialize)]
-struct Device<'a> {
+struct Trended<'a> {
     palette: Vec<Swatch>,
     tool: &'a str,
     device: &'a DevicePage,
@@ -45,7 +46,7 @@ pub fn write(site: &Site, out: &Path) -> Result<PathBuf, ReportError> {
     let palette = || VERDICTS.iter().map(|(_, swatch)| *swatch).collect();
     for device in &site.pages {
         let drawings = device.trends.iter().map(drawings).collect::<Result<Vec<_>, _>>()?;
-        let page = rendered("device.html", &shown(&Device { palette: palette(), tool: &site.tool, device, drawings }))?;
+        let page = rendered("device.html", &shown(&Trended { palette: palette(), tool: &site.tool, device, drawings }))?;
         put(page.as_bytes(), out, &device.file)?;
     }
     let index = put(rendered("site.html", &shown(&Index { palette: palette(), site }))?.as_bytes(), out, INDEX)?;
@@ -79,7 +80,7 @@ fn drawings(trends: &Trends) -> Result<Vec<String>, ReportError> {
 }
 
 fn is_of_a_device(name: &str) -> bool {
-    name.strip_prefix("device-").is_some_and(|rest| rest.ends_with(".html"))
+    name.strip_prefix("device-").and_then(|rest| rest.strip_suffix(".html")).is_some()
 }
 
 fn names(folder: &Path) -> Result<Vec<String>, ReportError> {
@@ -120,7 +121,9 @@ pub fn href(name: &str) -> String {
     name.bytes().fold(String::new(), |mut out, byte| {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(byte.into()),
-            _ => out.push_str(&format!("%{byte:02X}")),
+            _ => {
+                let _ = write!(out, "%{byte:02X}");
+            }
         }
         out
     })

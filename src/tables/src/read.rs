@@ -176,8 +176,12 @@ impl Table<'_> {
                 continue;
             }
             rows += 1;
-            words.iter_mut().for_each(|(place, column)| column.push(text(*place)));
-            numbers.iter_mut().for_each(|(place, column)| column.push(text(*place)));
+            for (place, column) in &mut words {
+                column.push(text(*place));
+            }
+            for (place, column) in &mut numbers {
+                column.push(text(*place));
+            }
         }
         let named = |name: &&str| (*name).to_owned();
         let columns = Columns {

@@ -27,18 +27,18 @@ fn rows_become_columns() {
 
 #[test]
 fn groups_are_what_a_map_makes_of_the_rows() {
-    let mut text = String::from("cell,name,value\n");
+    let mut lines = vec!["cell,name,value\n".to_owned()];
     let mut wanted: Vec<((u32, u32), Vec<u32>)> = Vec::new();
     for row in 0..5000_u32 {
         // 3,571 is prime to all of them: words come in runs, in turns and out of order.
         let key = (row / 700, (row * 3571) % 5 * u32::from(row % 11 != 0));
-        text.push_str(&format!("c{},n{},{row}\n", key.0, key.1));
+        lines.push(format!("c{},n{},{row}\n", key.0, key.1));
         match wanted.iter_mut().find(|(known, _)| *known == key) {
             Some((_, rows)) => rows.push(row),
             None => wanted.push((key, vec![row])),
         }
     }
-    let found = table(text.as_bytes(), &Wanted { only: &[], ..WANTED }).unwrap();
+    let found = table(lines.concat().as_bytes(), &Wanted { only: &[], ..WANTED }).unwrap();
     let groups = found.groups(&found.all(), &["cell", "name"]);
     let name = |column: &str, code: u32| found.words(column).names[code as usize].clone();
     let told: Vec<_> =
@@ -87,9 +87,9 @@ fn parts_are_the_whole() {
             |row: u32| format!("{} {} {:?}", found.words("cell").at(row), found.words("name").at(row), found.numbers("value").at(row));
         Ok::<_, String>((found.all().into_iter().map(row).collect::<Vec<_>>(), found.cut, found.not_numbers()))
     };
-    let plain: String = (0..999).map(|i| format!("c{},{i},n{}\n", i / 100, i % 7)).collect();
+    let plain: String = (0..999).map(|i| format!("c{},{i},n{}\n", i / 100, i % 7)).collect::<Vec<_>>().concat();
     // A name of many lines, at which every part may begin.
-    let quoted: String = (0..40).map(|i| format!("c,{i},\"{}\"\n", "a,1,x\n".repeat(9))).collect();
+    let quoted: String = (0..40).map(|i| format!("c,{i},\"{}\"\n", "a,1,x\n".repeat(9))).collect::<Vec<_>>().concat();
     for (rows, count) in [(plain.clone(), 999), (quoted.clone(), 40), (plain.clone() + &quoted, 1039), (String::new(), 0)] {
         fs::write(&path, format!("cell,value,name\n{rows}")).unwrap();
         let whole = told(1).unwrap();
