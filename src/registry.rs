@@ -1,6 +1,6 @@
 //! The one explicit list of frameworks. Nothing else in the orchestrator knows them by name.
 
-use bench_backend_api::{Backend, DeviceFacts, Reader};
+use bench_backend_api::{Backend, Card, DeviceFacts, Reader};
 use bench_backend_command::CommandBackend;
 
 use crate::{
@@ -38,6 +38,24 @@ pub static BUILD_GUIDES: &[(&str, &str)] = &[("mnn", bench_backend_mnn::BUILD_GU
 /// Frameworks whose configuration `bench doctor` can judge.
 pub static LINTS: &[(&str, &[Check<Bundle>])] = &[("genie", genie::CHECKS)];
 
+/// What no measurement says, by framework.
+static CARDS: &[(&str, &str)] = &[
+    ("qnn", bench_backend_qnn::CARD),
+    ("genie", bench_backend_genie::CARD),
+    ("ort-qnn", bench_backend_ort_qnn::CARD),
+    ("ort-genai", bench_backend_ort_genai::CARD),
+    ("mnn", bench_backend_mnn::CARD),
+    ("llama-cpp", bench_backend_llama_cpp::CARD),
+    ("snpe", bench_backend_snpe::CARD),
+    ("executorch", bench_backend_executorch::CARD),
+];
+
+/// The card of a framework; `None` for a program of a scenario.
+pub fn card(id: &str) -> Option<Card> {
+    let (_, text) = CARDS.iter().find(|(known, _)| *known == id)?;
+    Some(Card::parse(text).expect("a card of this program is valid"))
+}
+
 /// The lines of [`BUILD_GUIDES`] for a backend and a chip.
 pub fn build_guide(id: &str, device: &DeviceFacts) -> Option<String> {
     let (_, guide) = BUILD_GUIDES.iter().find(|(backend, _)| *backend == id)?;
@@ -66,3 +84,19 @@ pub fn with<'a>(own: &'a [CommandBackend]) -> Vec<&'a dyn Backend> {
 
 #[cfg(test)]
 mod remote;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_framework_has_a_card() {
+        for id in BACKENDS.iter().map(|backend| backend.id()).chain(reader_ids()) {
+            let card = card(id).unwrap_or_else(|| panic!("{id} has no card"));
+            let known = card.facts().iter().filter(|(_, fact)| fact.text.is_some()).count();
+            assert!(known >= 3, "{id}: {known} facts of five");
+        }
+        assert!(card("my-own").is_none());
+        assert_eq!(CARDS.len(), READERS.len());
+    }
+}

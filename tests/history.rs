@@ -273,12 +273,12 @@ fn a_run_may_vanish() {
     assert_eq!(places, [0, 1], "places are those of the runs that are left");
 }
 
-/// The committed example was made before many of today's columns, `_centre` among them.
+/// A run of 2026-11-29 (the example of then) was made before many of today's columns, `_centre` among them.
 #[test]
 fn runs_of_an_older_bench_are_read_and_their_medians_are_said() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join("runs")).unwrap();
-    copy(&root().join("results/example-pc"), &dir.path().join("runs/20261129T221932Z-pc-f45e8f"));
+    copy(&root().join("tests/support/older-run"), &dir.path().join("runs/20261129T221932Z-pc-f45e8f"));
     let found = history(dir.path(), &["--metric", "decode_tok_s,peak_mem_mb,power_avg_w"]);
     let part = |name: &str| found["metrics"].as_array().unwrap().iter().find(|part| part["metric"] == name).unwrap().clone();
     let decode = part("decode_tok_s");

@@ -1,43 +1,152 @@
-//! The committed example run, rendered and opened in a real browser: what a person sees is what the tables say.
+//! Pages of `bench report` in a real browser, which tests/page_check.py drives: what a person sees is what the tables say, filters and sorting
+//! work, words of a device do nothing.
 
 mod support;
 
-use std::{fs, process::Command};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
 
-use support::{bench, root, run};
+use serde_json::json;
+use support::{
+    bench, root, run,
+    runs::{Cell, Run, noisy},
+};
+
+/// What a device, a model or a runtime may call itself.
+const ATTACKS: [&str; 6] = [
+    "<script>window.hacked='script'</script>",
+    "<img src=x onerror=\"window.hacked='img'\">",
+    "\"'><svg/onload=window.hacked='svg'>",
+    "</style></title></textarea><script>window.hacked='end'</script>",
+    "javascript:window.hacked='url'//{{ page.title }}{% include 'x' %}",
+    "a\u{2028}b\u{202e}c&lt;script&gt;\u{2067}d<!--",
+];
+
+/// Makes the page of a run folder.
+fn page(dir: &Path, folder: &Path) -> PathBuf {
+    let report = run(bench(dir).arg("report").arg(folder).args(["--out", "pages"])).expect(0);
+    dir.join(report.stdout.trim())
+}
+
+/// Looks at it.
+fn check(arguments: &[&str]) -> String {
+    let python = run(&mut Command::new(root().join("tests/browser.sh"))).expect(0);
+    let mut command = Command::new(python.stdout.trim());
+    command.arg(root().join("tests/page_check.py")).args(arguments).env("CHROMIUM", support::chromium());
+    run(&mut command).expect(0).stdout
+}
 
 #[test]
 fn the_example_in_chromium() {
     let dir = tempfile::tempdir().unwrap();
     let example = root().join("results/example-pc");
-    let report = run(bench(dir.path()).arg("report").arg(&example).args(["--out", "pages"])).expect(0);
-    let page = dir.path().join(report.stdout.trim());
-    let profile = dir.path().join("profile");
-    let mut browser = Command::new(support::chromium());
-    browser.args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]);
-    browser.args(["--disable-component-update", "--enable-logging=stderr", "--virtual-time-budget=3000"]);
-    browser.arg(format!("--user-data-dir={}", profile.display())).arg("--dump-dom").arg(format!("file://{}", page.display()));
-    let seen = run(&mut browser).expect(0);
-    assert!(!seen.stderr.contains("CONSOLE"), "the page complains in the browser: {}", seen.stderr);
+    let page = page(dir.path(), &example);
+    check(&["example", page.to_str().unwrap(), example.to_str().unwrap()]);
+}
 
-    // Figures of the table, read here by another program than the one that made the page.
-    let cells = fs::read_to_string(example.join("cells.csv")).unwrap();
-    let mut lines = cells.lines();
-    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
-    let column = |name: &str| header.iter().position(|h| *h == name).unwrap();
-    let (class, status, peak, id) = (column("device_class"), column("status"), column("peak_mem_mb"), column("cell"));
-    let mut measured = 0;
-    for fields in lines.map(|l| l.split(',').collect::<Vec<_>>()).filter(|f| f[status] == "ok") {
-        let memory: f64 = fields[peak].parse().unwrap();
-        let shown = format!("{memory:.1}");
-        assert!(seen.stdout.contains(&shown), "{}: {shown} MB is not on the page", fields[id]);
-        assert!(matches!(fields[class], "emulator" | "pc"), "{}", fields[class]);
-        measured += 1;
+#[test]
+fn words_of_a_device_do_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut made = Run::night(7);
+    for (at, attack) in ATTACKS.iter().enumerate() {
+        for (backend, status) in [("genie", "ok"), (*attack, "ok"), ("mnn", "failed"), ("x", "skipped")] {
+            let mut cell = Cell::new(&format!("b.m.q.p{at}"))
+                .with("cell", &format!("{backend}.{attack}.{at}"))
+                .with("backend", backend)
+                .with("status", status)
+                .with("prompt_tokens", if at % 2 == 0 { "32" } else { "512" });
+            for column in ["model", "quant", "device"] {
+                cell = cell.with(column, ATTACKS[at / 2 * 2]);
+            }
+            for column in [
+                "reason",
+                "failure_kind",
+                "variant",
+                "perf_profile",
+                "artifact",
+                "runtime_version",
+                "engine",
+                "tool",
+                "votes",
+                "ttft_method",
+                "peak_mem_method",
+                "power_method",
+                "launch_context",
+                "roof_note",
+                "unit_found",
+                "stability_reason",
+                "soak_ended",
+                "stop",
+            ] {
+                cell = cell.with(column, attack);
+            }
+            cell = cell.with("absent", &format!("itl_p50_ms={attack};mem_load_mb={attack}"));
+            if status == "ok" {
+                cell = cell.values("ttft_ms", &noisy(90.0 + at as f64, 0.02, 6, 3)).values("decode_tok_s", &noisy(20.0, 0.02, 6, 4));
+            }
+            made = made.cell(cell);
+        }
     }
-    assert_eq!(measured, 18, "the example run measures 18 cells");
-    for words in ["Emulator time is not device time", "Content-Security-Policy", "not told apart", "Method and limits"] {
-        assert!(seen.stdout.contains(words), "{words:?} is not on the page");
+    for pointer in ["/run", "/scenario/name", "/device/name", "/device/cpu", "/device/kernel", "/tool/version"] {
+        *made.manifest.pointer_mut(pointer).unwrap() = json!(ATTACKS[0]);
     }
-    assert!(seen.stdout.matches("<svg").count() >= 8, "charts are missing");
-    assert!(!seen.stdout.contains("NaN") && !seen.stdout.contains("<script"), "no figure is NaN, and no script runs");
+    made.manifest["warnings"] = json!(ATTACKS);
+    made.manifest["environment"] = json!({ATTACKS[1]: ATTACKS[3]});
+    made.manifest["runtimes"][ATTACKS[2]] = json!({"missing": {"what": ATTACKS[1], "remedy": ATTACKS[4]}});
+    let page = page(dir.path(), &made.write(dir.path()));
+    check(&["hostile", page.to_str().unwrap()]);
+}
+
+#[test]
+fn two_thousand_cells_stay_usable() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut made = Run::night(9);
+    let backends = ["executorch", "genie", "llama-cpp", "mnn", "ort-qnn"];
+    for (at, model) in ["llama-3.2-1b", "llama-3.2-3b", "phi-3.5-mini", "qwen2.5-1.5b", "gemma-2-2b"].into_iter().enumerate() {
+        for (b, backend) in backends.into_iter().enumerate() {
+            for (q, quant) in ["w4", "w4a16", "w8a16", "fp16"].into_iter().enumerate() {
+                for prompt in [32, 64, 128, 256, 384, 512, 768, 1024, 2048, 4096] {
+                    for generate in [32, 128] {
+                        made = made.cell(cell(model, backend, quant, prompt, generate, (at * 20 + b * 4 + q) as u64));
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(made.cells.len(), 2000);
+    let folder = made.write(dir.path());
+    let page = page(dir.path(), &folder);
+    println!("{}", check(&["big", page.to_str().unwrap(), folder.to_str().unwrap()]));
+}
+
+/// A cell with figures of the usual size; every seventeenth failed.
+fn cell(model: &str, backend: &str, quant: &str, prompt: u32, generate: u32, seed: u64) -> Cell {
+    let cell = Cell::new(&format!("{backend}.{model}.{quant}.p{prompt}.g{generate}-{seed:08x}"))
+        .with("model", model)
+        .with("quant", quant)
+        .with("prompt_tokens", &prompt.to_string())
+        .with("gen_tokens", &generate.to_string());
+    if (seed + u64::from(prompt)) % 17 == 0 {
+        return cell.with("status", "failed").with("reason", "the runner ended with signal 11 while loading");
+    }
+    let cell = [("ttft_scope", "ids"), ("ttft_method", "token_event"), ("launch_context", "shell"), ("unit_found", "npu")]
+        .into_iter()
+        .fold(cell, |cell, (column, value)| cell.with(column, value))
+        // Two frameworks share their binaries.
+        .with(
+            "artifact",
+            &if matches!(backend, "genie" | "ort-qnn") { format!("ctx-{model}-{quant}") } else { format!("{backend}-{model}-{quant}") },
+        );
+    let near = |level: f64, salt: u64| noisy(level, 0.01, 3, seed * 31 + u64::from(prompt) + salt);
+    let rate = 30.0 - seed as f64 / 8.0;
+    cell.values("ttft_ms", &near(f64::from(prompt) * 1.1 + seed as f64, 1))
+        .values("decode_tok_s", &near(rate, 2))
+        .values("prefill_tok_s", &near(900.0, 3))
+        .values("itl_p50_ms", &near(1000.0 / rate, 4))
+        .values("itl_p99_ms", &near(1100.0 / rate, 5))
+        .values("load_ms", &near(2500.0, 6))
+        .values("peak_mem_mb", &near(2100.0, 7))
+        .values("mem_load_mb", &near(1900.0, 8))
 }

@@ -60,8 +60,9 @@ fn the_example_is_drawn_from_its_tables() {
     let (events, other) = checked(&dir.path().join("t.json"));
     let (tokens, launches, samples) = (table(&example, "tokens.csv"), table(&example, "launches.csv"), table(&example, "samples.csv"));
     let prefilled = samples.iter().filter(|row| !row["ttft_ms"].is_empty()).count();
-    // Each launch; each token; each query with its decode, and its prefill where a TTFT is told.
-    let wanted = launches.len() + tokens.len() + samples.len() * 2 + prefilled;
+    let timed = table(&example, "layers.csv").iter().filter(|row| row["value_unit"] == "us").count();
+    // Each launch; each token; each query with its decode, and its prefill where a TTFT is told; each operation that has a time.
+    let wanted = launches.len() + tokens.len() + samples.len() * 2 + prefilled + timed;
     assert_eq!(of_kind(&events, "X").count(), wanted);
     assert_eq!(of_kind(&events, "C").count(), table(&example, "telemetry.csv").len());
     assert!(other["clock"].as_str().unwrap().contains("time 0 is its spawn"));
@@ -76,7 +77,7 @@ fn the_example_is_drawn_from_its_tables() {
     assert!(one.stderr.contains("1 launches, "), "{}", one.stderr);
     trace(dir.path(), &example, &["--out", "x", "--cell", "nothing"])
         .expect(2)
-        .says(&["no launch fits --cell and --launch; the first of 114"]);
+        .says(&["no launch fits --cell and --launch; the first of 126"]);
     assert!(!dir.path().join("x").exists() && !dir.path().join("x.tmp").exists());
 }
 

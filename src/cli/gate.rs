@@ -53,6 +53,9 @@ pub struct Args {
     /// Write a summary for a pull request
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
+    /// Leave the result in this lab's site, beside the run's page; `bench report --site` then shows it
+    #[arg(long, value_name = "DIR")]
+    site: Option<PathBuf>,
     /// Print annotations of GitHub Actions to standard error; there they are printed unasked
     #[arg(long)]
     annotations: bool,
@@ -85,7 +88,8 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
 fn files(args: &Args, gate: &Gate) -> anyhow::Result<()> {
     let all = [(&args.junit, output::junit as fn(&Gate) -> String), (&args.markdown, output::markdown)];
     let wrote = all.into_iter().map(|(path, text)| path.as_ref().map_or(Ok(()), |path| write(path, &text(gate))));
-    wrote.fold(Ok(()), Result::and)
+    let site = args.site.as_ref().map_or(Ok(()), |site| super::report::keep_gate(&args.run, site, &output::Record::of(gate)));
+    wrote.chain([site]).fold(Ok(()), Result::and)
 }
 
 fn show(args: &Args, gate: &Gate) -> anyhow::Result<()> {

@@ -1,6 +1,6 @@
 //! `bench history DIR`.
 
-mod human;
+pub(super) mod human;
 mod machine;
 
 use std::{collections::BTreeSet, path::PathBuf};
@@ -50,28 +50,34 @@ pub struct Args {
 }
 
 /// One metric of all cells.
-struct Part {
-    metric: &'static Metric,
-    trends: Vec<Trend>,
-    steps: Vec<StepNight>,
+pub(super) struct Part {
+    pub(super) metric: &'static Metric,
+    pub(super) trends: Vec<Trend>,
+    pub(super) steps: Vec<StepNight>,
 }
 
 /// All that is shown.
-struct History {
-    scan: Scan,
-    remarks: Vec<String>,
-    parts: Vec<Part>,
+pub(super) struct History {
+    pub(super) scan: Scan,
+    pub(super) remarks: Vec<String>,
+    pub(super) parts: Vec<Part>,
+}
+impl History {
+    /// Reads and judges all runs of a scan that are wanted.
+    pub(super) fn of(mut scan: Scan, wanted: Wanted<'_>, asked: f64) -> Self {
+        let (lines, remarks) = history::collect(&mut scan, wanted);
+        let parts = wanted.metrics.iter().zip(lines).map(|(metric, lines)| part(metric, lines, &scan.runs, asked)).collect();
+        Self { scan, remarks, parts }
+    }
 }
 
 pub fn main(args: &Args) -> anyhow::Result<Code> {
     let metrics = named(&args.metric);
-    let mut scan = history::scan(&args.folder).map_err(|e| super::usage(e.to_string()))?;
+    let scan = history::scan(&args.folder).map_err(|e| super::usage(e.to_string()))?;
     let found = scan.runs.len();
     let nights = args.nights.map(|n| n as usize);
     let (device, scenario) = (args.device.as_deref(), args.scenario.as_deref());
-    let (lines, remarks) = history::collect(&mut scan, Wanted { metrics: &metrics, cell: &args.cell, device, scenario, nights });
-    let parts = metrics.into_iter().zip(lines).map(|(metric, lines)| part(metric, lines, &scan.runs, args.tolerance)).collect();
-    let history = History { scan, remarks, parts };
+    let history = History::of(scan, Wanted { metrics: &metrics, cell: &args.cell, device, scenario, nights }, args.tolerance);
     match (args.keep, args.format) {
         (Some(keep), _) => super::print(&retention(&history, keep as usize))?,
         (None, Format::Human) => super::print(&human::text(&history, args.tolerance))?,

@@ -1,24 +1,34 @@
 //! `bench report RUN...`.
 
+mod site;
+
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
 };
 
-use super::exit::{Code, Failed};
+use serde_json::{Value, json};
+
+use super::{
+    Format,
+    exit::{Code, Failed},
+};
 use crate::{
-    report::{Fonts, Kind, PngError, Report, ReportError},
+    report::{Fonts, Kind, PngError, Report, ReportError, selection},
     results::{folder, journal, manifest::Manifest, tables},
     run::events::Event,
-    scenario::Plan,
+    safe::printable_lines,
+    scenario::{self, Plan, Preset},
     words,
 };
 
-/// Makes the page of one or more runs, its summaries (summary.md, summary.csv) and its pictures
+pub use site::keep_gate;
+
+/// Makes the page of one or more runs with its summaries (summary.md, summary.csv) and says what to ship, or makes the site of a lab
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Run folders
-    #[arg(required = true)]
+    /// Run folders; with --site also one folder that holds them (default there: results)
+    #[arg(required_unless_present = "site")]
     runs: Vec<PathBuf>,
     /// Folder for the page; it becomes OUT/<run>/index.html
     #[arg(long, default_value = "reports")]
@@ -29,62 +39,123 @@ pub struct Args {
     /// The same as PNG files, written with the fonts of this system
     #[arg(long, value_name = "DIR", num_args = 0..=1)]
     png: Option<Option<PathBuf>>,
+    /// Selects for another use than the scenario's: with that preset's weights, and its limits where the scenario has none of that metric
+    #[arg(long = "use", value_name = "NAME", value_parser = use_case)]
+    use_case: Option<&'static Preset>,
+    /// How page and selection are told
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+    /// Keeps the site of a lab in this folder: an index of all runs beside these, a page of trends for each device, and a page of each of
+    /// these runs, unless it has one that is newer than its tables
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "use_case", "format", "svg", "png"])]
+    site: Option<PathBuf>,
+}
+
+/// The preset of a name.
+fn use_case(name: &str) -> Result<&'static Preset, String> {
+    scenario::preset(name).ok_or_else(|| {
+        let names: Vec<&str> = scenario::presets().iter().map(|preset| preset.name.as_str()).collect();
+        format!("no such use case, there are: {}", names.join(", "))
+    })
 }
 
 pub fn main(args: &Args) -> anyhow::Result<Code> {
+    if let Some(out) = &args.site {
+        return site::main(&args.runs, out);
+    }
     for (place, run) in args.runs.iter().enumerate() {
         let same = |other: &PathBuf| other.canonicalize().ok() == run.canonicalize().ok();
         if args.runs[..place].iter().any(same) {
             return Err(super::usage(format!("{} is named twice", run.display())));
         }
-        if !run.join("manifest.json").is_file() {
-            return Err(super::usage(format!("{}: not a run folder (it has no manifest.json)", run.display())));
-        }
-        if stale(run) {
-            derive(run)?;
-        }
+        ready(run)?;
     }
     let asked = [(Kind::Svg, &args.svg), (Kind::Png, &args.png)];
     for folder in asked.iter().filter_map(|(_, folder)| folder.as_ref()?.as_ref()) {
         // `--svg RUN` takes the run for the folder.
         if folder.join("manifest.json").exists() {
-            return Err(super::usage(format!(
-                "{} is a run folder, and no place for pictures: name another, or give runs first",
-                folder.display()
-            )));
+            let folder = folder.display();
+            return Err(super::usage(format!("{folder} is a run folder, and no place for pictures: name another, or give runs first")));
         }
     }
-    let folder = folder_of(&args.runs, &args.out);
-    let report = Report::of(&args.runs).map_err(failed)?;
+    let folder = args.out.join(name(&args.runs[0]));
+    let report = Report::of(&args.runs, args.use_case).map_err(failed)?;
     let page = report.write(&folder).map_err(failed)?;
-    super::print(&format!("{}\n", page.display()))?;
+    let mut drawn = Vec::new();
     let mut refused = Vec::new();
     for (kind, place) in asked {
         let Some(place) = place else { continue };
         let place = place.clone().unwrap_or_else(|| folder.join("pictures"));
         let written = report.pictures(&place, kind, &Fonts::system()).map_err(failed)?;
-        super::print(&format!("{}: {}\n", place.display(), words::count(written.files.len(), &format!("{kind} picture"))))?;
+        drawn.push((kind, place, written.files));
         refused.extend(written.refused);
+    }
+    let selections: Vec<_> = args.runs.iter().map(|run| selection::read(run, args.use_case)).collect();
+    match args.format {
+        Format::Human => {
+            selections.iter().for_each(tell);
+            super::print(&format!("{}\n", page.display()))?;
+            for (kind, place, files) in &drawn {
+                super::print(&format!("{}: {}\n", place.display(), words::count(files.len(), &format!("{kind} picture"))))?;
+            }
+        }
+        Format::Json => {
+            let selections: Vec<Value> = selections.iter().map(machine).collect();
+            let pictures: Vec<&PathBuf> = drawn.iter().flat_map(|(.., files)| files).collect();
+            let told = json!({ "page": page, "pictures": pictures, "selections": selections });
+            super::print(&format!("{}\n", serde_json::to_string_pretty(&told)?))?;
+        }
     }
     if refused.is_empty() { Ok(Code::Done) } else { Err(lacking(&refused)) }
 }
 
+type Selected = Result<selection::Selection, selection::Unselected>;
+
+/// The decision path and its table on the terminal: names of devices and models are a stranger's.
+fn tell(selected: &Selected) {
+    let text = match selected {
+        Ok(found) => found.sentences().into_iter().chain(selection::table(found)).collect::<Vec<_>>().join("\n"),
+        Err(why) => why.to_string(),
+    };
+    super::note(&printable_lines(&text));
+}
+
+fn machine(selected: &Selected) -> Value {
+    match selected {
+        Ok(found) => {
+            let mut told = serde_json::to_value(found).unwrap_or_default();
+            told["sentences"] = json!(found.sentences());
+            told
+        }
+        Err(why) => json!({ "error": why.to_string() }),
+    }
+}
+
+/// Sees that a run folder has its tables.
+fn ready(run: &Path) -> anyhow::Result<()> {
+    if !run.join("manifest.json").is_file() {
+        return Err(super::usage(format!("{}: not a run folder (it has no manifest.json)", run.display())));
+    }
+    if stale(run) { derive(run) } else { Ok(()) }
+}
+
 /// Makes the page and says where it is.
-pub fn page(runs: &[PathBuf], out: &Path) -> anyhow::Result<PathBuf> {
-    Report::of(runs).and_then(|report| report.write(&folder_of(runs, out))).map_err(failed)
+pub fn page(runs: &[PathBuf], out: &Path, use_case: Option<&Preset>) -> anyhow::Result<PathBuf> {
+    Report::of(runs, use_case).and_then(|report| report.write(&out.join(name(&runs[0])))).map_err(failed)
 }
 
-fn folder_of(runs: &[PathBuf], out: &Path) -> PathBuf {
-    out.join(folder::id_of(&runs[0].canonicalize().unwrap_or_else(|_| runs[0].clone())))
+/// The name of a run's page: its folder's own, wherever a link to it stands.
+fn name(run: &Path) -> String {
+    folder::id_of(&run.canonicalize().unwrap_or_else(|_| run.to_owned()))
 }
 
-fn failed(e: ReportError) -> anyhow::Error {
-    let code = match e {
+fn failed(error: ReportError) -> anyhow::Error {
+    let code = match error {
         ReportError::Io { .. } | ReportError::Png(PngError::NoFont | PngError::Missing(_)) => Code::Unavailable,
         ReportError::Chart(_) | ReportError::Template(_) | ReportError::Png(PngError::Drawing(_)) => Code::Bug,
         ReportError::NothingToReport | ReportError::NotARun(_) | ReportError::Table(_) => Code::Usage,
     };
-    Failed { code, message: e.to_string() }.into()
+    Failed { code, message: error.to_string() }.into()
 }
 
 /// The pictures that are not there for want of a font, and how it is come by; those that lack the same letters together.
@@ -97,7 +168,7 @@ fn lacking(refused: &[(String, PngError)]) -> anyhow::Error {
         format!("{} not written ({}): {reason}", words::count(names.len(), "PNG picture"), names.join(", "))
     };
     let message = by_reason.into_iter().map(told).collect::<Vec<_>>().join("\n");
-    Failed { code: Code::Unavailable, message: crate::safe::printable_lines(&message) }.into()
+    Failed { code: Code::Unavailable, message: printable_lines(&message) }.into()
 }
 
 /// Whether the tables are missing, or older than what the journal knows: a run that was killed made none of its last launches. The

@@ -76,8 +76,13 @@ pub struct Judged {
 
 /// Judges every requirement of a plan at each of its cells.
 pub fn judge(plan: &Plan, run: &Run, evidence: &Evidence) -> Vec<Judged> {
+    judge_others(&plan.require, plan, run, evidence)
+}
+
+/// Judges requirements, whoever has them, at each cell of a plan.
+pub fn judge_others(requirements: &[Requirement], plan: &Plan, run: &Run, evidence: &Evidence) -> Vec<Judged> {
     let mut all = Vec::new();
-    for (place, requirement) in plan.require.iter().enumerate() {
+    for (place, requirement) in requirements.iter().enumerate() {
         for planned in plan.cells.iter().filter(|planned| requirement.selects(&planned.cell)) {
             let rows: Vec<(&Key, &Cell)> = run.cells.iter().filter(|(key, _)| key.cell == planned.id).collect();
             if rows.is_empty() {

@@ -1,12 +1,13 @@
 //! The report: tables of run folders in, one self-contained HTML page with inline SVG out; beside it its summaries and, when asked for, its
 //! charts as files.
 //!
-//! `load` reads the tables with polars into plain structs, `model` decides what the page says (pure, and the only place that does),
-//! `charts` draws, `templates/` lays out, `pictures` and `summary` pass it on. Nothing is measured, ranked or thrown away here: a figure that the tables don't hold is a dash
-//! with its reason, a cell that is not `ok` is in no chart and no ratio, and device classes have a panel each.
+//! `load` reads the tables (the large ones as columns, the others with polars) into plain structs, `model` decides what the page says (pure, and
+//! the only place that does), `charts` draws, `templates/` lays out, `summary` and `pictures` pass it on. Nothing is measured or thrown away here: a figure that the tables don't hold
+//! is a dash with its reason, a cell that is not `ok` is in no chart and no ratio, and device classes have a panel each. Ranking is `selection`'s
+//! alone.
 //!
-//! The page needs no network and holds no script. Everything that a device, a runtime or a user wrote is escaped: by minijinja in the page
-//! and by plotters in the drawings.
+//! The page needs no network and is whole without its script, which filters and sorts rows. Everything that a device, a runtime or a user
+//! wrote is escaped: by minijinja in the page and by plotters in the drawings; what got through all the same is not run (`policy`).
 
 mod charts;
 pub mod comparison;
@@ -15,6 +16,9 @@ mod load;
 mod model;
 mod page;
 mod pictures;
+mod policy;
+pub mod selection;
+pub mod site;
 mod summary;
 #[cfg(test)]
 mod synthetic;

@@ -9,25 +9,33 @@ use std::{
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 
-use super::{ReportError, load, model, model::view::Page, pictures, summary};
-use crate::safe;
+use super::{ReportError, load, model, model::view::Page, pictures, policy::policy, selection, summary};
+use crate::{safe, scenario::Preset};
 
 /// The page's file in its folder.
 pub(super) const INDEX: &str = "index.html";
 
-const TEMPLATES: [(&str, &str); 11] = [
+const TEMPLATES: [(&str, &str); 16] = [
     ("head.html", include_str!("templates/head.html")),
     ("page.html", include_str!("templates/page.html")),
     ("comparison.html", include_str!("templates/comparison.html")),
     ("run.html", include_str!("templates/run.html")),
+    ("filters.html", include_str!("templates/filters.html")),
+    ("matrix.html", include_str!("templates/matrix.html")),
+    ("decision.html", include_str!("templates/decision.html")),
     ("panel.html", include_str!("templates/panel.html")),
     ("why.html", include_str!("templates/why.html")),
     ("method.html", include_str!("templates/method.html")),
+    ("site.html", include_str!("templates/site.html")),
+    ("site_macros.html", include_str!("templates/site_macros.html")),
+    ("device.html", include_str!("templates/device.html")),
     ("macros.html", include_str!("templates/macros.html")),
     ("summary.md", include_str!("templates/summary.md")),
-    ("theme.css", include_str!("templates/theme.css")),
-    ("layout.css", include_str!("templates/layout.css")),
+    ("style.css", concat!(include_str!("templates/theme.css"), include_str!("templates/layout.css"))),
 ];
+
+/// Filters and sorting. The page says all that it says without it.
+const SCRIPT: &str = include_str!("templates/page.js");
 
 /// What there is to tell of some runs, read once.
 pub struct Report {
@@ -38,13 +46,14 @@ pub struct Report {
 impl Report {
     /// Reads these run folders.
     ///
-    /// Several runs stand below each other and are not set against each other: that is a comparison's.
-    pub fn of(run_dirs: &[PathBuf]) -> Result<Self, ReportError> {
+    /// `use_case`: what is selected is judged for that preset. Several runs stand below each other and are not set against each other: that is a comparison's.
+    pub fn of(run_dirs: &[PathBuf], use_case: Option<&Preset>) -> Result<Self, ReportError> {
         if run_dirs.is_empty() {
             return Err(ReportError::NothingToReport);
         }
         let runs = run_dirs.iter().map(|dir| load::load(dir)).collect::<Result<Vec<_>, _>>()?;
-        let page = model::page(&runs)?;
+        let selected: Vec<_> = run_dirs.iter().map(|dir| selection::read(dir, use_case).map_err(|why| why.to_string())).collect();
+        let page = model::page(&runs, &selected)?;
         Ok(Self { runs, page })
     }
 
@@ -75,9 +84,9 @@ impl Report {
 
     /// Writes `out/index.html` and the summaries beside it, each whole or not at all; gives the page's path.
     pub fn write(&self, out: &Path) -> Result<PathBuf, ReportError> {
-        put(self.markdown()?.as_bytes(), out, summary::MARKDOWN)?;
-        put(self.table().as_bytes(), out, summary::TABLE)?;
-        put(self.html()?.as_bytes(), out, INDEX)
+        put(self.markdown()?, out, summary::MARKDOWN)?;
+        put(self.table(), out, summary::TABLE)?;
+        put(self.html()?, out, INDEX)
     }
 
     /// Writes a file for each chart of the page into `folder`.
@@ -90,9 +99,9 @@ impl Report {
 pub(super) fn rendered(template: &str, page: &impl Serialize) -> Result<String, ReportError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    // Escaped whatever a template is called, in Markdown as Markdown; the style sheets hold nothing but our own palette.
+    // Escaped whatever a template is called, in Markdown as Markdown; the style sheet holds nothing but our own palette.
     environment.set_auto_escape_callback(|name| match name {
-        "theme.css" | "layout.css" => AutoEscape::None,
+        "style.css" => AutoEscape::None,
         "summary.md" => AutoEscape::Custom("markdown".into()),
         _ => AutoEscape::Html,
     });
@@ -104,23 +113,27 @@ pub(super) fn rendered(template: &str, page: &impl Serialize) -> Result<String, 
     for (name, source) in TEMPLATES {
         environment.add_template(name, source)?;
     }
-    Ok(environment.get_template(template)?.render(minijinja::context! { page => minijinja::value::Serde(page) })?)
+    let page = minijinja::value::Serde(page);
+    // The policy names style sheet and script by the hash of every byte between their tags.
+    let style = environment.get_template("style.css")?.render(minijinja::context! { page })?;
+    let policy = policy(&style, SCRIPT);
+    Ok(environment.get_template(template)?.render(minijinja::context! { page, style, policy, script => SCRIPT })?)
 }
 
 /// Renders the page of these run folders.
 #[cfg(test)]
-pub fn render(run_dirs: &[PathBuf]) -> Result<String, ReportError> {
-    Report::of(run_dirs)?.html()
+pub fn render(run_dirs: &[PathBuf], use_case: Option<&Preset>) -> Result<String, ReportError> {
+    Report::of(run_dirs, use_case)?.html()
 }
 
-/// Writes a file into `out`, whole or not at all; gives its path.
-pub(super) fn put(bytes: &[u8], out: &Path, name: &str) -> Result<PathBuf, ReportError> {
+/// Writes a file `name` into the folder `out`, whole or not at all; gives its path.
+pub(super) fn put(bytes: impl AsRef<[u8]>, out: &Path, name: &str) -> Result<PathBuf, ReportError> {
     fs::create_dir_all(out).map_err(ReportError::io(out))?;
     let target = out.join(name);
     // In the same folder, since a rename does not cross file systems; the process id keeps two reports apart.
     let temporary = out.join(format!(".{name}.{}", std::process::id()));
     let written = fs::File::create(&temporary).and_then(|mut file| {
-        file.write_all(bytes)?;
+        file.write_all(bytes.as_ref())?;
         file.sync_all()
     });
     if let Err(source) = written.and_then(|()| fs::rename(&temporary, &target)) {

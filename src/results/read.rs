@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use bench_tables::{Columns, MOST, Wanted};
 use polars::prelude::{DataFrame, Expr, IntoLazy, LazyCsvReader, LazyFileListReader, PlRefPath, col};
 use thiserror::Error;
 
@@ -41,10 +42,7 @@ pub struct Loaded {
 /// Only the columns of `wanted` that exist are kept; `filter` sees all columns as text. Every line that bench writes has an end: a last one
 /// without is half a line, whose last number may be half a number, and is not taken.
 pub fn read(dir: &Path, table: &'static Table, wanted: &[&str], filter: Option<Expr>) -> Result<Option<Loaded>, TableError> {
-    let path = dir.join(table.file);
-    if !path.is_file() {
-        return Ok(None);
-    }
+    let Some(path) = regular(dir, table)? else { return Ok(None) };
     let fail = |error: polars::prelude::PolarsError| TableError { path: path.clone(), message: error.to_string() };
     let source = PlRefPath::try_from_path(&path).map_err(fail)?;
     let mut lazy =
@@ -62,6 +60,33 @@ pub fn read(dir: &Path, table: &'static Table, wanted: &[&str], filter: Option<E
     }
     let frame = lazy.select(present).collect().map_err(fail)?;
     Ok(Some(Loaded { frame, file: table.file, unreadable: 0, cut, unknown }))
+}
+
+/// Reads columns of a table that may have millions of rows, or `None` when the folder has none.
+pub fn columns(dir: &Path, table: &'static Table, wanted: &Wanted<'_>) -> Result<Option<Columns>, TableError> {
+    let Some(path) = regular(dir, table)? else { return Ok(None) };
+    let message = |problem: bench_tables::Problem| TableError { path: path.clone(), message: problem.to_string() };
+    bench_tables::read(&path, wanted).map(Some).map_err(message)
+}
+
+/// The path of a table, or `None` when the folder has none. A pipe would be waited for, a device read for ever: neither is a table.
+fn regular(dir: &Path, table: &Table) -> Result<Option<PathBuf>, TableError> {
+    let path = dir.join(table.file);
+    match path.metadata() {
+        Ok(found) if found.is_file() => Ok(Some(path)),
+        Ok(_) => Err(TableError { path, message: "it is no regular file".to_owned() }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(TableError { path, message: error.to_string() }),
+    }
+}
+
+/// What to tell the reader about what could not be read of a table.
+pub fn complaint(file: &str, cut: bool, not_numbers: usize) -> Option<String> {
+    let cut = cut.then(|| format!("{file} ends within a line, which is not counted: it was cut off"));
+    let unreadable = (not_numbers > 0)
+        .then(|| format!("{file}: {not_numbers} values are not numbers, or larger than any measurement, and are shown as absent"));
+    let all: Vec<String> = cut.into_iter().chain(unreadable).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 fn is_known(table: &Table, name: &str) -> bool {
@@ -84,7 +109,7 @@ pub fn cut(path: &Path) -> io::Result<bool> {
 }
 
 fn number(text: &str) -> Option<f64> {
-    text.trim().parse().ok().filter(|value: &f64| value.is_finite())
+    text.trim().parse().ok().filter(|value: &f64| value.abs() < MOST)
 }
 
 impl Loaded {
@@ -106,7 +131,7 @@ impl Loaded {
         values.iter().map(|value| value.filter(|text| !text.is_empty()).map(visible)).collect()
     }
 
-    /// A column as numbers; what is no finite number is absent, and counted.
+    /// A column as numbers; what is no number, or none that can have been measured ([`MOST`]), is absent, and counted.
     pub fn float(&mut self, name: &str) -> Vec<Option<f64>> {
         let values = self.text(name);
         values
@@ -143,11 +168,6 @@ impl Loaded {
 
     /// What to tell the reader about what could not be read.
     pub fn complaint(&self) -> Option<String> {
-        let file = self.file;
-        let cut = self.cut.then(|| format!("{file} ends within a line, which is not counted: it was cut off"));
-        let unreadable =
-            (self.unreadable > 0).then(|| format!("{file}: {} values are not numbers and are shown as absent", self.unreadable));
-        let all: Vec<String> = cut.into_iter().chain(unreadable).collect();
-        (!all.is_empty()).then(|| all.join("; "))
+        complaint(self.file, self.cut, self.unreadable)
     }
 }

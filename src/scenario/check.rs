@@ -7,6 +7,7 @@ mod measure;
 mod models;
 mod pin;
 mod power;
+mod prefer;
 mod require;
 mod settle;
 mod soak;
@@ -28,6 +29,9 @@ use super::{
     value::At,
     wire,
 };
+
+/// Words of what only a process of its own tells of a cell.
+const OF_PROCESS: [&str; 2] = ["load", "memory"];
 
 /// What the checks share.
 struct Context<'a> {
@@ -76,10 +80,12 @@ pub fn check(
     let artifacts = cx.artifacts(&file.artifact.unwrap_or_default(), &models);
     let matrix = file.matrix.as_ref().map(|m| (cx.matrix(&m.value, &models), m));
     let seed = file.measure.as_ref().and_then(|m| m.seed.as_ref()).map_or(1, |s| s.value);
-    let of_process = |r: &wire::Require| r.metric.as_ref().is_some_and(|metric| ["load", "memory"].contains(&metric.value.as_str()));
+    let of_process = |r: &wire::Require| r.metric.as_ref().is_some_and(|metric| OF_PROCESS.contains(&metric.value.as_str()));
     let required = file.require.iter().flatten().any(|r| of_process(&r.value));
+    let prefer = file.prefer.as_ref().map(|p| cx.prefer(p));
+    let weighed = prefer.iter().flat_map(|p| p.words()).any(|word| OF_PROCESS.contains(&word));
     let wished = file.measure.as_ref().and_then(|m| m.share_launches.as_ref());
-    let share_launches = cx.share_launches(wished, file.power.is_some(), required);
+    let share_launches = cx.share_launches(wished, file.power.is_some(), required || weighed);
     let measure = cx.measure(file.measure.unwrap_or_default());
     let quantised = matrix.as_ref().and_then(|(m, _)| m.quant.iter().copied().find(|q| !q.is_float()));
     let verify = cx.verify(file.verify.unwrap_or_default(), &models, quantised);
@@ -112,6 +118,7 @@ pub fn check(
         soak,
         power,
         require,
+        prefer,
         commands: cx.commands.clone(),
         runtimes,
         ab: None,

@@ -10,6 +10,7 @@ use super::{
     command::Command,
     key::Selector,
     power::Power,
+    prefer::Prefer,
     problem::Problems,
     require::Requirement,
     soak::Soak,
@@ -55,6 +56,8 @@ pub struct Scenario {
     pub power: Option<Power>,
     /// What the product needs.
     pub require: Vec<Requirement>,
+    /// What the selection prefers.
+    pub prefer: Option<Prefer>,
     /// Programs of the user.
     pub commands: Vec<Command>,
     /// Where runtimes are taken from instead of where they are usually.

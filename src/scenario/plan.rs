@@ -15,6 +15,7 @@ use super::{
     filter::Filter,
     order,
     power::Power,
+    prefer::Prefer,
     require::Requirement,
     soak::Soak,
     state::{Environment, Pin, Settle},
@@ -60,6 +61,9 @@ pub struct Plan {
     /// What the product needs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub require: Vec<Requirement>,
+    /// What the selection prefers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefer: Option<Prefer>,
     /// Programs of the user.
     #[serde(default)]
     pub commands: Vec<Command>,
@@ -149,6 +153,7 @@ impl Scenario {
             soak: self.soak.clone(),
             power: self.power.clone(),
             require: self.require.clone(),
+            prefer: self.prefer.clone(),
             commands: self.commands.clone(),
             runtimes: self.runtimes.clone(),
             ab: None,

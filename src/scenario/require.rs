@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use bench_backend_api::Cell;
 use serde::{Deserialize, Serialize};
 
-use super::key::{Key, cell_has};
+use super::{
+    key::{Key, cell_has},
+    limit::Limit,
+};
 
 /// A checked `[[require]]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,18 +54,6 @@ impl Requirement {
         let conditions: Vec<String> = cells.chain(phase).chain(minute).collect();
         format!("{}{statistic} {} ({})", self.metric, self.text, conditions.join(", "))
     }
-}
-
-/// A limit, in the unit of the subject's column.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Limit {
-    /// The value or less.
-    AtMost(f64),
-    /// The value or more.
-    AtLeast(f64),
-    /// This word.
-    Is(String),
 }
 
 /// Which value of a metric.

@@ -6,6 +6,7 @@ mod errors;
 mod fake;
 mod hostile;
 mod planning;
+mod prefer;
 mod require;
 mod sharing;
 mod shipped;

@@ -4,7 +4,7 @@ use std::{borrow::Cow, ops::Range};
 
 use bench_backend_api::{Quant, Unit};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, de::IgnoredAny};
+use serde::{Deserialize, Deserializer};
 use serde_spanned::Spanned;
 
 /// A value and its bytes in the file. [`Spanned`] itself has no schema, and this one's is the value's own.
@@ -73,27 +73,6 @@ impl<T: ToString> Texts for Option<List<T>> {
 impl<T: ToString> Texts for Option<At<T>> {
     fn texts(&self) -> Vec<At<String>> {
         self.iter().map(|v| v.with(v.value.to_string())).collect()
-    }
-}
-
-/// A section that this version knows and does not carry out. The walk refuses it, so that it is never silently ignored
-/// (design 2b.14).
-#[derive(Debug, Clone)]
-pub struct Refused;
-impl<'de> Deserialize<'de> for Refused {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        IgnoredAny::deserialize(d).map(|_| Self)
-    }
-}
-impl JsonSchema for Refused {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "Refused".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "not": {}, "x-refused": "" })
     }
 }
 

@@ -35,12 +35,6 @@ impl<'a> Walk<'a> {
 
     fn value<'i>(&mut self, node: Node<'i>, schema: &'a Value, path: &str) -> Option<Node<'i>> {
         let schema = self.resolve(schema);
-        if let Some(reason) = schema.get("x-refused").and_then(Value::as_str) {
-            let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-            let name = shown_path(path, node.get_ref());
-            let help = "take it out: a scenario's wish is refused rather than ignored".to_owned();
-            return self.refuse(path, node.span(), format!("{name} is not carried out by this version{reason}"), help);
-        }
         if let Some(any) = schema.get("anyOf").and_then(Value::as_array) {
             // One value or a list of them; a single one becomes a list.
             let is_list = node.get_ref().is_array();
@@ -205,14 +199,6 @@ fn section(path: &str) -> String {
 fn key_of(path: &str) -> String {
     let plain = plain(path);
     show(plain.rsplit_once('.').map_or(&*plain, |(_, key)| key))
-}
-
-fn shown_path(path: &str, value: &DeValue<'_>) -> String {
-    match value {
-        DeValue::Array(_) if !path.contains('.') => format!("[[{path}]]"),
-        DeValue::Table(_) => format!("[{path}]"),
-        _ => key_of(path),
-    }
 }
 
 fn type_word(schema_type: &str) -> &'static str {

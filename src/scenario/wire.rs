@@ -3,6 +3,7 @@
 //! the checks then go on with the rest of the file.
 
 mod power;
+mod prefer;
 mod require;
 mod soak;
 mod state;
@@ -13,9 +14,10 @@ use bench_backend_api::Axis;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::value::{At, List, Overlay, QuantWord, Refused, Texts, UnitWord};
+use super::value::{At, List, Overlay, QuantWord, Texts, UnitWord};
 
 pub use power::{Meter, Method as PowerMethod, Power};
+pub use prefer::Prefer;
 pub use require::{Require, Where};
 pub use soak::{Keep, Soak, Trip};
 pub use state::{Band, Environment, OnOff, Settle, SettlePolicy, YesNo};
@@ -27,7 +29,7 @@ pub const NAME_PATTERN: &str = "^[a-z0-9][-a-z0-9.]*$";
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(title = "bench scenario")]
-#[expect(dead_code, reason = "the walk refuses some keys: they are here for the schema")]
+#[expect(dead_code, reason = "`ab` is laid over the file before it is read: it is here for the schema")]
 pub struct File {
     /// Name of the scenario: small letters, digits, `-` and `.`.
     #[schemars(required, regex(pattern = NAME_PATTERN))]
@@ -57,8 +59,8 @@ pub struct File {
     pub soak: Option<Soak>,
     /// What the product needs.
     pub require: Option<Vec<At<Require>>>,
-    /// What the selection prefers. Not carried out by this version.
-    pub prefer: Option<Refused>,
+    /// What the selection prefers.
+    pub prefer: Option<At<Prefer>>,
     /// Power and energy.
     pub power: Option<At<Power>>,
     /// What is around the device, in the user's words.

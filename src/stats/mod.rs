@@ -34,7 +34,7 @@ pub use location::{mad, mean, median, quantile, relative_spread, standard_deviat
 pub use order::{Drift, autocorrelation, drift, effective_size};
 pub use outliers::{OUTLIER_LIMIT, drawn_in, outliers};
 pub use ratio::{Ends, FEWEST_FOR_RATIO, Ratio, ratio_of_medians};
-pub use resample::RESAMPLES;
+pub use resample::{RESAMPLES, drawn, median_of_drawn};
 pub use stability::{STABLE_SPREAD, Stability, stability};
 pub use steps::{Step, steps};
 pub use stopping::{checkpoints, reached};

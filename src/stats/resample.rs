@@ -14,22 +14,33 @@ pub(super) fn bootstrap_medians(values: &[f64], random: &mut SplitMix64) -> Opti
     Some(medians)
 }
 
-/// One resample's median. The values being sorted, it is enough to count how often each place is drawn; no resample is sorted.
-pub(super) fn resampled_median(ascending: &[f64], random: &mut SplitMix64) -> f64 {
-    let n = ascending.len();
+/// How often each of `n` values is drawn by `n` draws with replacement.
+pub fn drawn(n: usize, random: &mut SplitMix64) -> Vec<u32> {
     let mut drawn = vec![0_u32; n];
     for _ in 0..n {
         drawn[random.below(n)] += 1;
     }
-    let place = |rank: usize| {
+    drawn
+}
+
+/// Median of what was drawn: values, ascending, each with how often it was drawn. `None` when nothing was. No resample is sorted: the values are.
+pub fn median_of_drawn(ascending: impl Iterator<Item = (f64, u32)> + Clone) -> Option<f64> {
+    let n: u32 = ascending.clone().map(|(_, times)| times).sum();
+    let at = |rank: u32| {
         let mut seen = 0;
-        drawn.iter().position(|count| {
-            seen += *count as usize;
-            seen > rank
+        ascending.clone().find_map(|(value, times)| {
+            seen += times;
+            (seen > rank).then_some(value)
         })
     };
-    let at = |rank| ascending[place(rank).unwrap_or(n - 1)];
-    if n % 2 == 1 { at(n / 2) } else { median_of_sorted(&[at(n / 2 - 1), at(n / 2)]) }
+    let middle = at(n / 2)?;
+    Some(if n % 2 == 1 { middle } else { median_of_sorted(&[at(n / 2 - 1)?, middle]) })
+}
+
+/// One resample's median.
+pub(super) fn resampled_median(ascending: &[f64], random: &mut SplitMix64) -> f64 {
+    let drawn = drawn(ascending.len(), random);
+    median_of_drawn(ascending.iter().copied().zip(drawn)).unwrap_or(ascending[ascending.len() - 1])
 }
 
 #[cfg(test)]

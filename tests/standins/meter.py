@@ -33,12 +33,23 @@ def busy():
     for gone in known.keys() - pids:
         del known[gone]
     for pid in pids:
-        # A new process is still in its parent's folder for a moment.
-        if known.get(pid, 0) < 5 and known.get(pid) is not True:
+        # A new process is still in its parent's folder for a moment, which is long where nobody gets a turn.
+        if known.get(pid, 0) < 100 and known.get(pid) is not True:
             known[pid] = True if ours(pid) else known.get(pid, 0) + 1
     for pid in [p for p, mine in known.items() if mine is True]:
         try:
             if open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] == "R":
+                return True
+        except OSError:
+            pass
+    return False
+
+
+def pulses():
+    """Whether the process that gives the pulses is there: all of them are one shell's, which reads /proc/uptime."""
+    for pid in [p for p, mine in known.items() if mine is True]:
+        try:
+            if b"/proc/uptime" in open(f"/proc/{pid}/cmdline", "rb").read():
                 return True
         except OSError:
             pass
@@ -53,7 +64,7 @@ def line(t, watts):
 
 out.write("t_s,w\n")
 out.flush()
-# One process gives all pulses: when it has been and is gone they are over, however long a busy computer made it wait within one.
+# When the pulses' process has been and is gone they are over, however long a busy computer made it wait within one.
 seen, over, last = False, False, 0.0
 while True:
     t = time.monotonic()
@@ -64,7 +75,7 @@ while True:
     if mode != "slow" or t - last >= 4:
         line(t, watts)
         last = t
-    there = any(mine is True for mine in known.values())
+    there = pulses()
     over = over or (seen and not there)
     seen = seen or there
     if mode == "dies" and over and now:

@@ -7,6 +7,7 @@
 
 mod backend;
 mod captured;
+mod card;
 mod cell;
 mod checks;
 mod events;
@@ -27,6 +28,7 @@ pub use backend::{
 };
 pub use bench_runner_protocol::{EVENTS_ENV, Job};
 pub use captured::{Captured, Ended, Evidence};
+pub use card::{Card, Fact};
 pub use cell::{Axis, Cell, DeviceClass, Geometry, Model, Pass, Quant, Setting, Unit, Workload};
 pub use checks::{Check, Checks, Expected, check_bos, check_count, check_reported, check_tokens, contradiction};
 pub use events::{NO_EVENTS, parsed_from_events, parsed_until_wrong};

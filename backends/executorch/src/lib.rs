@@ -9,6 +9,9 @@ mod reader;
 
 pub use reader::ExecuTorchReader;
 
+/// What no measurement says of this framework ([`bench_backend_api::Card`]).
+pub const CARD: &str = include_str!("../card.toml");
+
 /// What is known of failures here: of the device, its DSP, QNN, and this framework.
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::embedded(&[SYSTEM, DSP, codes::FAILURES, include_str!("../failures.toml")]));
 

@@ -13,6 +13,9 @@ pub use adapter::Genie;
 
 pub use reader::GenieReader;
 
+/// What no measurement says of this framework ([`bench_backend_api::Card`]).
+pub const CARD: &str = include_str!("../card.toml");
+
 /// What is known of failures here: of the device, its DSP, QNN, and this framework.
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::embedded(&[include_str!("../failures.toml"), SYSTEM, DSP, codes::FAILURES]));
 

@@ -11,6 +11,9 @@ pub use adapter::Mnn;
 
 pub use reader::MnnReader;
 
+/// What no measurement says of this framework ([`bench_backend_api::Card`]).
+pub const CARD: &str = include_str!("../card.toml");
+
 /// How its programs and models for a phone are made, since it publishes none: `{soc}`, `{soc_model}` and `{htp_arch}` are the chip's.
 pub const BUILD_GUIDE: &str = include_str!("../device/build.txt");
 

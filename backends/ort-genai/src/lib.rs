@@ -5,3 +5,6 @@ mod reader;
 
 pub use adapter::OrtGenai;
 pub use reader::OrtGenaiReader;
+
+/// What no measurement says of this framework ([`bench_backend_api::Card`]).
+pub const CARD: &str = include_str!("../card.toml");

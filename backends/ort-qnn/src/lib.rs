@@ -12,6 +12,9 @@ pub use adapter::{OrtQnn, profiles};
 
 pub use reader::{OrtQnnReader, log, trace};
 
+/// What no measurement says of this framework ([`bench_backend_api::Card`]).
+pub const CARD: &str = include_str!("../card.toml");
+
 /// What is known of failures here: of the device, its DSP, QNN, and this framework.
 pub static TABLE: LazyLock<Table> = LazyLock::new(|| Table::embedded(&[SYSTEM, DSP, codes::FAILURES, include_str!("../failures.toml")]));
 

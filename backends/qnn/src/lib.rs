@@ -12,3 +12,6 @@ pub use explain::explain;
 pub use graphs::FILE as GRAPHS_FILE;
 
 pub use reader::{QnnReader, codes, csv, finish, first_line, is_binary, merge, ops, stem, streamed};
+
+/// What no measurement says of this framework ([`bench_backend_api::Card`]).
+pub const CARD: &str = include_str!("../card.toml");

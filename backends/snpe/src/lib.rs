@@ -8,6 +8,9 @@ mod reader;
 
 pub use reader::SnpeReader;
 
+/// What no measurement says of this framework ([`bench_backend_api::Card`]).
+pub const CARD: &str = include_str!("../card.toml");
+
 /// What is known of failures here: of this framework, the device, and its DSP.
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::embedded(&[include_str!("../failures.toml"), SYSTEM, DSP]));
 

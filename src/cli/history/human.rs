@@ -62,8 +62,8 @@ fn metric(part: &Part, runs: &[Run], asked: f64) -> Vec<String> {
     lines
 }
 
-/// How many cells have which verdict.
-fn tally(trends: &[&Trend]) -> String {
+/// How many figures have which verdict.
+pub fn tally(trends: &[&Trend]) -> String {
     let mut counts: BTreeMap<Option<Verdict>, usize> = BTreeMap::new();
     for trend in trends {
         *counts.entry(trend.tonight.as_ref().ok().map(|tonight| tonight.verdict)).or_default() += 1;
@@ -80,29 +80,39 @@ fn line(trend: &Trend, part: &Part, runs: &[Run]) -> String {
         Figure::Value { at, .. } => Some(figure(at)),
         Figure::None(_) => None,
     });
-    let words = match &trend.tonight {
-        Ok(Judgement { verdict, effect, window, mde, reasons, .. }) => {
-            let change = effect.map_or_else(
-                || format!(" {}", reasons.join("; ")),
-                |effect| {
-                    let (ratio, lo, hi) = effect.ratio(higher);
-                    let nights = if *window > 1 { format!(" over {window} runs") } else { String::new() };
-                    format!(" {} [{}, {}]{nights}", signed(ratio), signed(lo), signed(hi))
-                },
-            );
-            let least = mde.map_or_else(String::new, |mde| format!(", finds {} %", tenths(mde)));
-            format!("{:<9}{change}{least}", verdict.word())
-        }
-        Err(why) => no_figure(*why, series, runs),
-    };
-    let key = &series.key;
+    let (word, words) = judged(trend, higher, runs);
+    let words = if word.is_empty() { words } else { format!("{word:<9} {words}") };
+    format!("{} {:>8}  {words}  {}{}", sparkline(series), last.unwrap_or_else(|| "-".to_owned()), series.key.cell, apart(trend, part))
+}
+
+/// What tells a line from others of its cell: the way of measuring, and the processor where a device's name had several.
+pub fn apart(trend: &Trend, part: &Part) -> String {
+    let key = &trend.series.key;
     let chips = part
         .trends
         .iter()
         .any(|t| (&t.series.key.scenario, &t.series.key.device) == (&key.scenario, &key.device) && t.series.key.chip != key.chip);
     let method = if key.method.is_empty() { String::new() } else { format!(" ({})", key.method) };
-    let method = if chips { format!("{method} on {}", or(&key.chip, "a processor that is not stated")) } else { method };
-    format!("{} {:>8}  {words}  {}{method}", sparkline(series), last.unwrap_or_else(|| "-".to_owned()), series.key.cell)
+    if chips { format!("{method} on {}", or(&key.chip, "a processor that is not stated")) } else { method }
+}
+
+/// Verdict on the last run, and the change that it rests on; without a figure no word, and why there is none.
+pub fn judged(trend: &Trend, higher_is_better: bool, runs: &[Run]) -> (&'static str, String) {
+    match &trend.tonight {
+        Ok(Judgement { verdict, effect, window, mde, reasons, .. }) => {
+            let change = effect.map_or_else(
+                || reasons.join("; "),
+                |effect| {
+                    let (ratio, lo, hi) = effect.ratio(higher_is_better);
+                    let nights = if *window > 1 { format!(" over {window} runs") } else { String::new() };
+                    format!("{} [{}, {}]{nights}", signed(ratio), signed(lo), signed(hi))
+                },
+            );
+            let least = mde.map_or_else(String::new, |mde| format!(", finds {} %", tenths(mde)));
+            (verdict.word(), format!("{change}{least}"))
+        }
+        Err(why) => ("", no_figure(*why, &trend.series, runs)),
+    }
 }
 
 fn no_figure(why: NoFigure, series: &Series, runs: &[Run]) -> String {
@@ -148,7 +158,8 @@ pub(super) fn sparkline(series: &Series) -> String {
     format!("{text:<WIDTH$}")
 }
 
-fn step_words(step: &StepNight, part: &Part, runs: &[Run]) -> Vec<String> {
+/// A step: a title, and beneath it which cells, and what changed.
+pub fn step_words(step: &StepNight, part: &Part, runs: &[Run]) -> Vec<String> {
     let higher = part.metric.higher_is_better;
     let plain = |log: f64| if higher { (-log).exp() } else { log.exp() };
     let mut logs: Vec<f64> = step.lines.iter().map(|(_, log)| *log).collect();
@@ -219,7 +230,7 @@ fn or<'a>(text: &'a str, other: &'a str) -> &'a str {
     if text.is_empty() { other } else { text }
 }
 
-fn day(run: &Run) -> String {
+pub fn day(run: &Run) -> String {
     run.started.strftime("%Y-%m-%d").to_string()
 }
 

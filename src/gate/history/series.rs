@@ -42,6 +42,10 @@ pub struct Point {
 pub struct Series {
     /// Whose.
     pub key: Key,
+    /// Its model, as the last run has it.
+    pub model: String,
+    /// Its backend.
+    pub backend: String,
     /// In the order of the runs; a run that has no row for the cell is not in it.
     pub points: Vec<Point>,
 }
@@ -69,7 +73,7 @@ pub fn collect(scan: &mut Scan, wanted: Wanted<'_>) -> (Vec<Vec<Series>>, Vec<St
     if let Some(nights) = wanted.nights {
         last(&mut scan.runs, nights);
     }
-    let mut lines: Vec<BTreeMap<Key, Vec<Point>>> = vec![BTreeMap::new(); wanted.metrics.len()];
+    let mut lines: Vec<BTreeMap<Key, Series>> = wanted.metrics.iter().map(|_| BTreeMap::new()).collect();
     let (mut kept, mut remarks): (Vec<Run>, Vec<String>) = (Vec::new(), Vec::new());
     let mut without = vec![(0, 0); wanted.metrics.len()];
     for run in scan.runs.drain(..) {
@@ -90,10 +94,12 @@ pub fn collect(scan: &mut Scan, wanted: Wanted<'_>) -> (Vec<Vec<Series>>, Vec<St
             for (lines, had) in lines.iter_mut().zip(row.metrics) {
                 let (scenario, device, chip) = (run.scenario.clone(), row.device.clone(), run.chip.clone());
                 let key = Key { scenario, device, class: row.class.clone(), cell: row.cell.clone(), chip, method: had.method };
-                let (line, point) = (lines.entry(key).or_default(), Point { run: kept.len(), figure: had.figure });
+                let empty = |key: &Key| Series { key: key.clone(), model: String::new(), backend: String::new(), points: Vec::new() };
+                let (line, point) = (lines.entry(key).or_insert_with_key(empty), Point { run: kept.len(), figure: had.figure });
                 // Of two rows of one cell the last counts, as for comparisons.
-                line.pop_if(|last| last.run == point.run);
-                line.push(point);
+                line.points.pop_if(|last| last.run == point.run);
+                line.points.push(point);
+                (line.model.clone_from(&row.model), line.backend.clone_from(&row.backend));
             }
         }
         kept.push(run);
@@ -122,8 +128,7 @@ pub fn collect(scan: &mut Scan, wanted: Wanted<'_>) -> (Vec<Vec<Series>>, Vec<St
         ));
     }
     scan.runs = kept;
-    let series = |lines: BTreeMap<Key, Vec<Point>>| lines.into_iter().map(|(key, points)| Series { key, points }).collect();
-    (lines.into_iter().map(series).collect(), remarks)
+    (lines.into_iter().map(|lines| lines.into_values().collect()).collect(), remarks)
 }
 
 fn odd(run: &Run, found: &Found) -> Vec<String> {

@@ -64,6 +64,10 @@ pub struct Row {
     pub class: String,
     /// Id of the cell.
     pub cell: String,
+    /// Its model.
+    pub model: String,
+    /// Its backend.
+    pub backend: String,
     /// The metrics, as they were asked for.
     pub metrics: Vec<Had>,
 }
@@ -109,11 +113,11 @@ pub fn read(folder: &Path, metrics: &[&Metric]) -> Result<Found, String> {
         ["_centre", "", "_mad", "_n"].map(|end| format!("{}{end}", metric.name)).into_iter().chain(methods).collect::<Vec<_>>()
     };
     let columns: Vec<Vec<String>> = metrics.iter().map(of_metric).collect();
-    let mut names = vec!["cell", "status", "format_version", "device", "device_class", "failure_kind"];
+    let mut names = vec!["cell", "status", "format_version", "device", "device_class", "failure_kind", "model", "backend"];
     names.extend(columns.iter().flatten().map(String::as_str));
     let mut found = Found::default();
     found.cut = each(&folder.join(CELLS.file), &names, |values| {
-        let &[cell, status, version, device, class, kind, ref rest @ ..] = values else { return Ok(()) };
+        let &[cell, status, version, device, class, kind, model, backend, ref rest @ ..] = values else { return Ok(()) };
         let (Some(cell), Some(status)) = (cell, status) else { return Err("it has no columns `cell` and `status`".to_owned()) };
         if let Some(newer) = version.and_then(number).filter(|version| *version > f64::from(FORMAT_VERSION)) {
             return Err(format!("its format {newer} is newer than this bench knows ({FORMAT_VERSION}): update bench"));
@@ -147,7 +151,14 @@ pub fn read(folder: &Path, metrics: &[&Metric]) -> Result<Found, String> {
             };
             metrics.push(Had { method: method.join(", "), figure });
         }
-        found.rows.push(Row { device: text(device), class: text(class), cell: text(Some(cell)), metrics });
+        found.rows.push(Row {
+            device: text(device),
+            class: text(class),
+            cell: text(Some(cell)),
+            model: text(model),
+            backend: text(backend),
+            metrics,
+        });
         Ok(())
     })?;
     Ok(found)

@@ -59,7 +59,7 @@ impl Axis {
     pub fn from_zero_at(values: &[f64], title: &str) -> Self {
         let most = values.iter().copied().fold(1.0, f64::max);
         let ticks = std::iter::once(0.0).chain(values.iter().copied()).collect();
-        Self { lo: 0.0, hi: most * 1.06, log: false, ticks, title: title.to_owned() }
+        Self { lo: 0.0, hi: most * 1.06, log: false, ticks, title: title.to_owned() }.thinned()
     }
 
     /// Logarithmic, ticks at 1, 2 and 5 of each decade, or at the decades alone where there are many.
@@ -80,7 +80,23 @@ impl Axis {
         let (least, most) = values.iter().fold((f64::INFINITY, 0.0_f64), |(lo, hi), value| (lo.min(*value), hi.max(*value)));
         let mut axis = Self::logarithmic(least, most, title);
         axis.ticks = values.to_vec();
-        axis
+        axis.thinned()
+    }
+
+    /// Without the ticks whose labels would run into one another; the first and the last stay.
+    fn thinned(mut self) -> Self {
+        const APART: f64 = 0.11;
+        let range = self.range();
+        let places: Vec<f64> = self.ticks.iter().map(|tick| (self.at(*tick) - range.start) / (range.end - range.start)).collect();
+        let Some(last) = places.last().copied() else { return self };
+        let mut free = f64::NEG_INFINITY;
+        let mut kept = places.iter().map(|place| {
+            let fits = *place >= free && (*place <= last - APART || *place >= last);
+            free = if fits { place + APART } else { free };
+            fits
+        });
+        self.ticks.retain(|_| kept.next() == Some(true));
+        self
     }
 
     /// The range in drawing units.
@@ -142,6 +158,8 @@ mod tests {
         );
         assert_eq!(Axis::around(0.1, 3.0, 5, "gap, ms").title, "gap, ms");
         assert_eq!(labels(&Axis::from_zero_at(&[32.0, 96.0], "prompt")), ["0", "32", "96"]);
+        // 32 is 7 % of the range from 0, and 448 is 12 % from 512.
+        assert_eq!(labels(&Axis::from_zero_at(&[32.0, 64.0, 256.0, 448.0, 500.0, 512.0], "prompt")), ["0", "64", "256", "448", "512"]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod curves;
 mod palette;
 mod ratios;
 mod roof;
+mod spark;
 mod stacks;
 mod strips;
 
@@ -16,5 +17,6 @@ pub use curves::{Curve, Plot, curves};
 pub use palette::{GUESTS, MODEL, PALETTE, PARTS, PHASES, STAGES, Swatch, VERDICTS, key_svg, line_svg, swatch_svg};
 pub use ratios::{Point, ratios};
 pub use roof::{Dot, roofline};
+pub use spark::spark;
 pub use stacks::{Ends, Piece, Stack, stacks};
 pub use strips::{Line, Span, Strip, strips};

@@ -1,5 +1,7 @@
 //! Run folders into plain structs.
 
+mod large;
+mod layers;
 mod phases;
 mod places;
 mod run;

@@ -6,17 +6,19 @@ use std::{
     path::Path,
 };
 
-use polars::prelude::{col, lit};
+use bench_tables::Columns;
+use polars::prelude::{Expr, col, lit};
 use serde_json::Value;
 
+use super::large::{Large, by_cell, large};
 use super::phases::phases;
-use super::places::{places, words};
+use super::places::places;
 use super::soak::soaks;
 use super::timeline::timelines;
-use super::types::{Cell, CellKey, Estimate, Launches, Layer, Run, Status};
+use super::types::{Cell, CellKey, Estimate, Launches, Run, Status};
 use crate::report::ReportError;
-use crate::results::read::{Loaded, read};
-use crate::results::schema::{CELLS, LAYERS, METRIC_ENDS, METRICS, SAMPLES, TOKENS};
+use crate::results::read::{Loaded, complaint, read};
+use crate::results::schema::{CELLS, LAYERS, METRIC_ENDS, METRICS, SAMPLES, TELEMETRY, TOKENS};
 use crate::stats;
 
 /// Reads a run folder. Only `cells.csv` must be there; what else is missing is told in [`Run::problems`].
@@ -31,46 +33,45 @@ pub fn load(dir: &Path) -> Result<Run, ReportError> {
     run.cells = cells(&mut table);
     run.problems.extend(table.complaint());
 
-    // The profile pass feeds `layers.csv` and nothing else: profiling slows what it looks at.
-    let measured = || col("pass").eq(lit("measure"));
     let wanted = ["device", "cell", "launch", "query", "aggregate_n", "ttft_ms", "decode_tok_s"];
-    let counted = measured().and(col("status").eq(lit("ok"))).and(col("query_kind").eq(lit("warm_query")));
+    let counted = [("pass", "measure"), ("status", "ok"), ("query_kind", "warm_query")].map(|(name, text)| col(name).eq(lit(text)));
     let mut queries = None;
     if let Some(mut table) = optional(
         &mut run.problems,
         "ratios without their intervals, no look for launches that stand apart",
-        read(dir, &SAMPLES, &wanted, Some(counted))?,
+        read(dir, &SAMPLES, &wanted, counted.into_iter().reduce(Expr::and))?,
         SAMPLES.file,
     ) {
         queries = Some(samples(&mut table, &mut run.launches));
         run.problems.extend(table.complaint());
     }
-    let wanted = ["device", "cell", "launch", "query", "itl_ms"];
-    if let Some(mut table) =
-        optional(&mut run.problems, "no distribution of token latencies", read(dir, &TOKENS, &wanted, Some(measured()))?, TOKENS.file)
-    {
-        gaps(&mut table, queries.as_ref(), &mut run.gaps);
-        run.problems.extend(table.complaint());
+    let Large { telemetry, tokens, layers } = large(dir)?;
+    if let Some(table) = noted(&mut run.problems, "no distribution of token latencies", tokens.as_ref(), TOKENS.file) {
+        run.gaps = gaps(table, queries.as_ref());
     }
-    timelines(dir, &mut run)?;
+    noted(&mut run.problems, "nothing over time: memory, temperatures, clocks", telemetry.as_ref(), TELEMETRY.file);
+    run.timelines = timelines(dir, telemetry.as_ref(), tokens.as_ref())?;
     soaks(dir, &mut run)?;
     phases(dir, &mut run)?;
     places(dir, &mut run)?;
-    let wanted = [
-        ["device", "cell", "graph", "phase", "name", "op_type", "part", "op_kind"],
-        ["op_class", "unit", "value", "value_unit", "value_means", "folded", "count", "method"],
-    ]
-    .concat();
-    if let Some(mut table) = optional(&mut run.problems, "no layers", read(dir, &LAYERS, &wanted, None)?, LAYERS.file) {
-        run.layers = layers(&mut table);
-        run.problems.extend(table.complaint());
+    if let Some(table) = noted(&mut run.problems, "no layers", layers.as_ref(), LAYERS.file) {
+        run.layers = super::layers::layers(table);
     }
     Ok(run)
 }
 
-pub(super) fn optional(problems: &mut Vec<String>, lost: &str, table: Option<Loaded>, file: &str) -> Option<Loaded> {
+fn optional(problems: &mut Vec<String>, lost: &str, table: Option<Loaded>, file: &str) -> Option<Loaded> {
     if table.is_none() {
         problems.push(format!("{file} is missing: {lost}"));
+    }
+    table
+}
+
+/// A large table, and what is to be said of it.
+fn noted<'a>(problems: &mut Vec<String>, lost: &str, table: Option<&'a Columns>, file: &str) -> Option<&'a Columns> {
+    match table {
+        None => problems.push(format!("{file} is missing: {lost}")),
+        Some(table) => problems.extend(complaint(file, table.cut, table.not_numbers())),
     }
     table
 }
@@ -153,16 +154,17 @@ fn reasons(text: &str) -> BTreeMap<String, String> {
     found
 }
 
-type Query = (CellKey, i64, i64);
+/// Launch and query of those that count.
+type Queries = BTreeMap<CellKey, BTreeSet<(i64, i64)>>;
 
-fn samples(table: &mut Loaded, into: &mut BTreeMap<CellKey, Launches>) -> BTreeSet<Query> {
+fn samples(table: &mut Loaded, into: &mut BTreeMap<CellKey, Launches>) -> Queries {
     let (keys, launch, query, aggregate) = (keys(table), table.int("launch"), table.int("query"), table.int("aggregate_n"));
     let (ttft, decode) = (table.float("ttft_ms"), table.float("decode_tok_s"));
-    let mut queries = BTreeSet::new();
+    let mut queries = Queries::new();
     let mut by_launch: BTreeMap<(CellKey, i64), [Vec<f64>; 2]> = BTreeMap::new();
     for (row, key) in keys.into_iter().enumerate() {
         let launch = launch[row].unwrap_or(0);
-        queries.insert((key.clone(), launch, query[row].unwrap_or(0)));
+        queries.entry(key.clone()).or_default().insert((launch, query[row].unwrap_or(0)));
         into.entry(key.clone()).or_default().aggregate |= aggregate[row].is_some_and(|n| n > 1);
         let values = by_launch.entry((key, launch)).or_default();
         values[0].extend(ttft[row]);
@@ -177,45 +179,20 @@ fn samples(table: &mut Loaded, into: &mut BTreeMap<CellKey, Launches>) -> BTreeS
 }
 
 /// Without `samples.csv` nobody says which queries count; the first of a launch never does.
-fn gaps(table: &mut Loaded, counted: Option<&BTreeSet<Query>>, into: &mut BTreeMap<CellKey, Vec<f64>>) {
-    let (keys, launch, query, gap) = (keys(table), table.int("launch"), table.int("query"), table.float("itl_ms"));
-    for (row, key) in keys.into_iter().enumerate() {
-        let (Some(gap), launch, query) = (gap[row], launch[row].unwrap_or(0), query[row].unwrap_or(0)) else { continue };
-        let counts = counted.map_or(query > 0, |queries| queries.contains(&(key.clone(), launch, query)));
-        if counts && gap >= 0.0 {
-            into.entry(key).or_default().push(gap);
+fn gaps(table: &Columns, counted: Option<&Queries>) -> BTreeMap<CellKey, Vec<f64>> {
+    let [launch, query, gap] = ["launch", "query", "itl_ms"].map(|name| table.numbers(name));
+    let mut found: BTreeMap<CellKey, Vec<f64>> = BTreeMap::new();
+    for (key, rows) in by_cell(table) {
+        let of_cell = counted.map(|queries| queries.get(&key));
+        let counts = |row: u32| {
+            let whole = |value: Option<f64>| value.map_or(0, |value| value as i64);
+            let (launch, query) = (whole(launch.at(row)), whole(query.at(row)));
+            of_cell.map_or(query > 0, |queries| queries.is_some_and(|queries| queries.contains(&(launch, query))))
+        };
+        let gaps: Vec<f64> = rows.into_iter().filter_map(|row| gap.at(row).filter(|gap| *gap >= 0.0 && counts(row))).collect();
+        if !gaps.is_empty() {
+            found.entry(key).or_default().extend(gaps);
         }
-    }
-}
-
-fn layers(table: &mut Loaded) -> BTreeMap<CellKey, Vec<Layer>> {
-    let keys = keys(table);
-    let op_type = table.text("op_type");
-    let [graph, phase, name, part, kind, class, unit, value_unit, means, method] =
-        ["graph", "phase", "name", "part", "op_kind", "op_class", "unit", "value_unit", "value_means", "method"]
-            .map(|column| words(table, column));
-    let (value, count, folded) = (table.float("value"), table.int("count"), table.int("folded"));
-    let mut found: BTreeMap<CellKey, Vec<Layer>> = BTreeMap::new();
-    for (row, key) in keys.into_iter().enumerate() {
-        let Some(value) = value[row].filter(|value| *value >= 0.0) else { continue };
-        let named = [phase[row].as_str(), graph[row].as_str()].into_iter().filter(|word| !word.is_empty());
-        let word = |column: &[String]| column[row].clone();
-        found.entry(key).or_default().push(Layer {
-            graph: named.collect::<Vec<_>>().join(" · "),
-            name: word(&name),
-            op_type: op_type[row].clone(),
-            phase: word(&phase),
-            part: word(&part),
-            kind: word(&kind),
-            class: word(&class),
-            unit: word(&unit),
-            folded: folded[row] == Some(1),
-            value,
-            value_unit: word(&value_unit),
-            means: word(&means),
-            count: count[row],
-            method: word(&method),
-        });
     }
     found
 }

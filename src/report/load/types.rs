@@ -1,6 +1,6 @@
 //! What the tables hold, as structs.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, rc::Rc};
 
 use serde_json::Value;
 
@@ -264,31 +264,38 @@ pub struct Launches {
 #[derive(Debug, Clone)]
 pub struct Layer {
     /// prefill or decode, and the graph's name, as far as they are known.
-    pub graph: String,
+    pub graph: Rc<str>,
     /// Name as printed.
-    pub name: String,
-    /// Type, when printed.
-    pub op_type: Option<String>,
+    pub name: Rc<str>,
+    /// Type; empty where it is not printed.
+    pub op_type: Rc<str>,
     /// prefill or decode; like the next four words empty where the table does not say.
-    pub phase: String,
+    pub phase: Rc<str>,
     /// Part of the model.
-    pub part: String,
+    pub part: Rc<str>,
     /// What kind of operation.
-    pub kind: String,
+    pub kind: Rc<str>,
     /// compute or movement.
-    pub class: String,
+    pub class: Rc<str>,
     /// Processor.
-    pub unit: String,
+    pub unit: Rc<str>,
     /// The compiler made it part of another operation.
     pub folded: bool,
     /// Time or cycles.
     pub value: f64,
     /// us or cycles.
-    pub value_unit: String,
+    pub value_unit: Rc<str>,
     /// As in the table; empty where the tool does not say.
-    pub means: String,
+    pub means: Rc<str>,
     /// Executions behind the value.
     pub count: Option<i64>,
     /// Where the value comes from.
-    pub method: String,
+    pub method: Rc<str>,
+}
+
+impl Layer {
+    /// Whether it moves data and computes nothing.
+    pub fn moves(&self) -> bool {
+        &*self.class == "movement"
+    }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::figures::{Notes, intervals_note, value};
+use super::figures::{Notes, intervals_note, number, value};
+use super::filters::keys;
 use super::groups::{Colours, Group, Timing, listed, workload};
 use super::view::{Badge, Block, CellRow};
 use crate::report::charts::swatch_svg;
@@ -18,9 +19,10 @@ const FEWEST_FOR_OUTLIERS: usize = 6;
 /// The rows that count, by workload. `mixed`: the first token was timed in different ways.
 pub fn blocks(run: &Run, group: &Group, colours: &Colours, mixed: bool, notes: &mut Notes) -> Vec<Block> {
     let mut blocks: Vec<((i64, i64), Block)> = Vec::new();
+    let ways: Vec<Timing> = group.comparable().into_iter().map(|(way, _)| way).collect();
     for cell in group.counted() {
         let key = (cell.prompt, cell.generate);
-        let row = row(run, group, cell, colours, mixed, notes);
+        let row = row(run, group, cell, colours, mixed.then_some(ways.as_slice()), notes);
         match blocks.last_mut() {
             Some((known, block)) if *known == key => block.rows.push(row),
             _ => blocks.push((key, Block { workload: workload(key), rows: vec![row] })),
@@ -54,16 +56,19 @@ pub fn memory(group: &Group) -> Option<String> {
     (parts.len() > 1).then(|| format!("Peak memory is not the same sum in all rows, and compares only within one: {}.", parts.join("; ")))
 }
 
-fn row(run: &Run, group: &Group, cell: &Cell, colours: &Colours, mixed: bool, notes: &mut Notes) -> CellRow {
+fn row(run: &Run, group: &Group, cell: &Cell, colours: &Colours, ways: Option<&[Timing]>, notes: &mut Notes) -> CellRow {
     let (n, n_title) = repetitions(cell);
     CellRow {
         key: swatch_svg(colours.get(&cell.backend)),
+        keys: keys(&[cell]),
+        apart: apart(ways.unwrap_or_default(), cell),
         id: cell.key.cell.clone(),
         backend: cell.backend.clone(),
         quant: cell.quant.clone(),
+        bits: bits(cell),
         axes: group.axes(cell),
         values: COMPARED.iter().map(|metric| value(cell, metric, notes)).collect(),
-        timing: mixed.then(|| Timing::of(cell).words()),
+        timing: ways.map(|_| Timing::of(cell).words()),
         n,
         n_title,
         stability: stability(cell),
@@ -71,6 +76,18 @@ fn row(run: &Run, group: &Group, cell: &Cell, colours: &Colours, mixed: bool, no
         unit: unit(cell),
         checks: checks(cell),
     }
+}
+
+/// The number of a row's way to time; what is composed comes after all others (rule R11).
+fn apart(ways: &[Timing], cell: &Cell) -> usize {
+    if cell.is_composed() { ways.len() } else { ways.iter().position(|way| *way == Timing::of(cell)).unwrap_or(0) }
+}
+
+/// Measured bits per weight, and the group that shares a scale.
+fn bits(cell: &Cell) -> String {
+    let measured = cell.number("bits_per_weight").map(number);
+    let group = cell.number("group").filter(|group| *group > 0.0).map(|group| format!("group {group}"));
+    [measured, group].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn repetitions(cell: &Cell) -> (String, String) {

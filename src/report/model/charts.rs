@@ -1,21 +1,25 @@
-//! The charts of a set: bars over all workloads, TTFT against prompt length, and what `lines` adds for the largest workload.
+//! The charts of a set: bars over all workloads, what `against` draws over length and depth, and what `lines` and `costs` add for the
+//! largest workload; and in words what could not be drawn.
 
+use super::against::{DEPTH, LENGTH, against};
+use super::costs;
 use super::figures::{interval_words, median, whole};
-use super::groups::{Colours, Group, Timing, readable, workload};
+use super::groups::{BEHIND, Colours, Group, readable, workload};
 use super::lines::{gaps, memory};
-use super::view::{Chart, Grid, LegendKey};
+use super::view::{Chart, Grid};
 use crate::report::ReportError;
-use crate::report::charts::{Bar, Curve, Plot, bars, curves, line_svg};
+use crate::report::charts::{Bar, bars};
 use crate::report::load::{Cell, Run};
 
 /// Bars that a reader still takes in at a glance.
 const BARS: usize = 24;
-/// Lines of a chart against prompt length.
-const LINES: usize = 8;
+/// Reasons of one absence.
+const REASONS: usize = 3;
 
-/// All charts of a set in the order of the page.
-pub fn charts(run: &Run, group: &Group, colours: &Colours) -> Result<Vec<Chart>, ReportError> {
+/// All charts of a set in the order of the page, and why others are not there.
+pub fn charts(run: &Run, group: &Group, colours: &Colours) -> Result<(Vec<Chart>, Vec<String>), ReportError> {
     let mut found = Vec::new();
+
     let subsets = group.comparable();
     for (timing, cells) in &subsets {
         let scope = if subsets.len() > 1 { format!(" — {}", timing.words()) } else { String::new() };
@@ -25,7 +29,9 @@ pub fn charts(run: &Run, group: &Group, colours: &Colours) -> Result<Vec<Chart>,
         ] {
             found.extend(bar_chart(group, cells, colours, metric, &format!("{title}{scope}"), axis, &how)?);
         }
-        found.extend(lengths(group, cells, colours, &scope, *timing)?);
+        for what in [&LENGTH, &DEPTH] {
+            found.extend(against(group, cells, colours, what, &scope, *timing)?);
+        }
     }
     // Of the largest workload alone: the deepest context, the most tokens, the highest peak. The others are in the tables.
     // A process that holds one graph, and runs it many times over, says nothing of a model's memory.
@@ -33,8 +39,50 @@ pub fn charts(run: &Run, group: &Group, colours: &Colours) -> Result<Vec<Chart>,
     if let Some((largest, cells)) = largest(&measured) {
         found.extend(gaps(run, group, &cells, colours, largest)?);
         found.extend(memory(run, group, &cells, colours, largest)?);
+        found.extend(costs::memory_by_phase(group, &cells, colours, largest)?);
     }
-    Ok(found)
+    found.extend(costs::energy(group, &measured, colours)?);
+    let undrawn = if group.counted().is_empty() { Vec::new() } else { absences(run, group, &found) };
+    Ok((found, undrawn))
+}
+
+/// Pictures that every set could have, how their titles begin, the metric without which there is none, and why that may be.
+const EXPECTED: [(&str, &str, &str); 5] = [
+    (LENGTH.title, "ttft_ms", "one prompt length was run"),
+    (DEPTH.title, "decode_tok_s", "one depth was run"),
+    ("Token latency", "itl_p50_ms", "tokens.csv has no gaps between tokens"),
+    ("Memory by phase", "mem_load_mb", "cells.csv gives no reason"),
+    ("Net energy per generated token", "energy_j_per_tok", "cells.csv gives no reason"),
+];
+
+/// Why a picture that another run has is not here.
+fn absences(run: &Run, group: &Group, found: &[Chart]) -> Vec<String> {
+    let counted = group.counted();
+    let missing = EXPECTED.into_iter().filter(|(title, ..)| !found.iter().any(|chart| chart.title.starts_with(title)));
+    let mut said: Vec<String> = missing
+        .map(|(title, metric, otherwise)| {
+            if metric == "energy_j_per_tok" && !run.power_asked {
+                return format!("{title}: the scenario has no [power].");
+            }
+            let mut reasons: Vec<&str> = Vec::new();
+            for cell in &counted {
+                let reason =
+                    if cell.metrics.contains_key(metric) { otherwise } else { cell.absent.get(metric).map_or(otherwise, String::as_str) };
+                if !reasons.contains(&reason) {
+                    reasons.push(reason);
+                }
+            }
+            let more = if reasons.len() > REASONS { "; and others" } else { "" };
+            format!("{title}: {}{more}.", reasons[..reasons.len().min(REASONS)].join("; "))
+        })
+        .collect();
+    if !group.cells.iter().any(|cell| cell.text("soak_ended").is_some()) {
+        said.push("Thermal soak: none was run.".to_owned());
+    }
+    if !counted.iter().any(|cell| run.timelines.contains_key(&cell.key)) {
+        said.push("Values over time: telemetry.csv has none of these cells.".to_owned());
+    }
+    said
 }
 
 /// The largest workload and its cells.
@@ -43,7 +91,7 @@ pub fn largest<'a>(cells: &[&'a Cell]) -> Option<((i64, i64), Vec<&'a Cell>)> {
     Some((most, cells.iter().copied().filter(|cell| (cell.prompt, cell.generate) == most).collect()))
 }
 
-fn bar_chart(
+pub fn bar_chart(
     group: &Group,
     cells: &[&Cell],
     colours: &Colours,
@@ -56,14 +104,16 @@ fn bar_chart(
     let Some((most, of_largest)) = largest(&having) else { return Ok(None) };
     let columns = ["Workload", "Cell", "median", "interval and its making"].map(str::to_owned).to_vec();
     let mut table = Grid { columns, text: true, ..Grid::default() };
-    for cell in &having {
+    let behind = if having.len() > BEHIND { &of_largest } else { &having };
+    for cell in behind {
         let estimate = &cell.metrics[metric];
         let making = estimate.n.map_or_else(|| "number of launches unknown".into(), interval_words);
         let row = [workload((cell.prompt, cell.generate)), group.label(cell), median(estimate), format!("{}; {making}", whole(estimate))];
         table.rows.push(row.to_vec());
     }
     let (candidates, only) = if having.len() > BARS {
-        (of_largest, format!(" Drawn: the largest workload, {}; the table has them all.", workload(most)))
+        let all = if having.len() > BEHIND { "comparison above" } else { "table" };
+        (of_largest, format!(" Drawn: the largest workload, {}; the {all} has them all.", workload(most)))
     } else {
         (having, String::new())
     };
@@ -85,42 +135,4 @@ fn bar_chart(
     let name = format!("{title}: horizontal bars of {} cells with intervals; the values are in the table below", rows.len());
     let caption = format!("Median of the launches with its interval; {how}. One axis from zero; the order ranks nothing.{only}{cut}");
     Ok(Some(Chart { title: title.into(), caption, wide: true, svg: bars(&rows, axis, &name)?, legend: Vec::new(), table }))
-}
-
-/// One line for each backend, quantisation and generated length that was run with several prompts.
-fn lengths(group: &Group, cells: &[&Cell], colours: &Colours, scope: &str, timing: Timing) -> Result<Option<Chart>, ReportError> {
-    let many = cells.iter().any(|cell| cell.generate != cells[0].generate);
-    let label = |cell: &Cell| if many { format!("{}, {} tokens out", group.label(cell), cell.generate) } else { group.label(cell) };
-    let mut series: Vec<(String, Vec<&Cell>)> = Vec::new();
-    for cell in cells.iter().copied().filter(|cell| cell.metrics.contains_key("ttft_ms")) {
-        match series.iter_mut().find(|(known, _)| *known == label(cell)) {
-            Some((_, cells)) => cells.push(cell),
-            None => series.push((label(cell), vec![cell])),
-        }
-    }
-    if !series.iter().any(|(_, cells)| cells.len() > 1) {
-        return Ok(None);
-    }
-    let mut table = Grid { columns: ["Series", "prompt tokens", "TTFT, ms"].map(str::to_owned).to_vec(), ..Grid::default() };
-    for (label, cells) in &series {
-        table.rows.extend(cells.iter().map(|cell| vec![label.clone(), cell.prompt.to_string(), whole(&cell.metrics["ttft_ms"])]));
-    }
-    let (drawn, cut) = readable(&series, LINES, |(_, cells)| &cells[0].backend, "lines");
-    let (mut lines, mut legend) = (Vec::new(), Vec::new());
-    for (label, cells) in drawn {
-        let mut line = Curve { colour: colours.get(&cells[0].backend), style: group.style(cells[0]), ..Curve::default() };
-        for cell in cells {
-            let estimate = &cell.metrics["ttft_ms"];
-            line.points.push((cell.prompt.max(1) as f64, estimate.median));
-            line.intervals.push(estimate.interval.filter(|_| estimate.n != Some(1)));
-        }
-        legend.push(LegendKey { key: line_svg(line.colour, line.style), text: label.clone() });
-        lines.push(line);
-    }
-    let title = format!("Time to first token against prompt length{scope}");
-    let svg =
-        curves(&lines, Plot::Lengths, "prompt tokens", "TTFT, ms", &format!("{title}: {} lines, values in the table below", lines.len()))?;
-    let caption =
-        format!("Median with interval at each length that was run; {}. Between the points nothing was measured.{cut}", timing.words());
-    Ok(Some(Chart { title, caption, wide: false, svg, legend, table }))
 }

@@ -1,8 +1,9 @@
 //! The tables under a comparison: what was compared (unfolded), every metric and the runtime's own figures (folded).
 
+use super::charts::largest;
 use super::device;
 use super::figures::{DASH, median, number, whole};
-use super::groups::{Group, artifact_short, listed, workload};
+use super::groups::{BEHIND, Group, artifact_short, listed, workload};
 use super::view::Grid;
 use crate::report::load::{Cell, Run};
 use crate::results::schema::METRICS;
@@ -46,8 +47,16 @@ pub fn details(run: &Run, group: &Group) -> Vec<Grid> {
         return Vec::new();
     }
     let mut all = vec![artifacts(&cells), running(&cells)];
-    all.extend(device::tables(group, &cells, run.power_asked));
-    all.extend([metrics(group, &cells), reported(group, &cells)]);
+    // A row a cell: of many only those that are drawn.
+    let some = if cells.len() > BEHIND { largest(&cells) } else { None };
+    let (rows, only) = match some {
+        Some((of, rows)) => (rows, format!(" (largest workload, {}: cells.csv has all {} cells)", workload(of), cells.len())),
+        None => (cells, String::new()),
+    };
+    let mut long = device::tables(group, &rows, run.power_asked);
+    long.extend([metrics(group, &rows), reported(group, &rows)]);
+    long.iter_mut().for_each(|grid| grid.title.push_str(&only));
+    all.extend(long);
     all
 }
 

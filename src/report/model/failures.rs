@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::filters::keys;
 use super::groups::{Colours, listed, workload};
 use super::panel::class_title;
 use super::view::{Count, Gone};
@@ -57,6 +58,7 @@ fn view(row: &[&Cell], colours: &Colours) -> Gone {
     let n = if row.len() == 1 { String::new() } else { format!("{} cells: ", row.len()) };
     Gone {
         key: swatch_svg(colours.get(&cell.backend)),
+        keys: keys(row),
         backend: cell.backend.clone(),
         what: format!("{n}{} at {}", listed(&quants), listed(&workloads)),
         ids: row.iter().map(|cell| cell.key.cell.clone()).collect(),

@@ -125,12 +125,18 @@ pub fn value(cell: &Cell, metric: &str, notes: &mut Notes) -> Value {
     };
     let n = estimate.n.map_or_else(|| "number of launches unknown".into(), interval_words);
     let spread = estimate.mad.map_or_else(String::new, |mad| format!("; MAD {}", number(mad)));
-    Value { text: median(estimate), interval: interval(estimate), title: format!("{} exactly; {n}{spread}", estimate.median), mark: None }
+    Value {
+        text: median(estimate),
+        exact: Some(estimate.median),
+        interval: interval(estimate),
+        title: format!("{} exactly; {n}{spread}", estimate.median),
+        mark: None,
+    }
 }
 
 /// A dash with its reason.
 pub fn absent(reason: &str, notes: &mut Notes) -> Value {
-    Value { text: DASH.into(), interval: None, title: reason.to_owned(), mark: Some(notes.mark(reason)) }
+    Value { text: DASH.into(), exact: None, interval: None, title: reason.to_owned(), mark: Some(notes.mark(reason)) }
 }
 
 #[cfg(test)]

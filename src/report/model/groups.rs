@@ -115,6 +115,9 @@ impl<'a> Group<'a> {
     }
 }
 
+/// Rows of a table behind a chart; with more it has what is drawn, and the tables of the run have the rest.
+pub const BEHIND: usize = 100;
+
 /// At most `limit` of the items, so picked that each backend has its turn, in their own order, and what to tell the reader about it.
 pub fn readable<'a, T>(items: &'a [T], limit: usize, backend: impl Fn(&T) -> &str, what: &str) -> (Vec<&'a T>, String) {
     if items.len() <= limit {
@@ -130,23 +133,30 @@ pub fn readable<'a, T>(items: &'a [T], limit: usize, backend: impl Fn(&T) -> &st
     ranked.sort_unstable();
     let mut kept: Vec<usize> = ranked.into_iter().take(limit).map(|(_, at)| at).collect();
     kept.sort_unstable();
-    let words = format!(" Drawn: {limit} of {} {what}, of each backend the first ones; the table has them all.", items.len());
+    let rest = if items.len() > BEHIND { "the run's tables have" } else { "the table has" };
+    let words = format!(" Drawn: {limit} of {} {what}, of each backend the first ones; {rest} them all.", items.len());
     (kept.into_iter().map(|at| &items[at]).collect(), words)
 }
 
-/// Scope and method of a TTFT.
+/// Scope and method of a TTFT, and what the program was started from (rule R6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timing<'a> {
     /// ids or text.
     pub scope: &'a str,
     /// token_event, runtime_reported, derived or composed.
     pub method: &'a str,
+    /// shell or app; empty where a run does not say.
+    pub context: &'a str,
 }
 
 impl<'a> Timing<'a> {
     /// That of a cell.
     pub fn of(cell: &'a Cell) -> Self {
-        Self { scope: cell.text("ttft_scope").unwrap_or("unknown"), method: cell.text("ttft_method").unwrap_or("unknown") }
+        Self {
+            scope: cell.text("ttft_scope").unwrap_or("unknown"),
+            method: cell.text("ttft_method").unwrap_or("unknown"),
+            context: cell.text("launch_context").unwrap_or_default(),
+        }
     }
 
     /// In words.
@@ -163,7 +173,13 @@ impl<'a> Timing<'a> {
             "composed" => "composed from graph times, a bound that no engine reaches",
             _ => "method unknown",
         };
-        format!("{scope}, {method}")
+        let context = match self.context {
+            "" => String::new(),
+            "shell" => ", started from a shell".to_owned(),
+            "app" => ", started by an app".to_owned(),
+            other => format!(", started from {other}"),
+        };
+        format!("{scope}, {method}{context}")
     }
 
     /// How the decode rates beside it came about: a tool without a time for each token reports its own.

@@ -1,7 +1,9 @@
 //! The page as a whole, and how far each run came, in words.
 
+use super::decision::decision;
 use super::failures::{counts, gone};
-use super::groups::{Colours, cells_of, panels};
+use super::filters::filters;
+use super::groups::{BEHIND, Colours, cells_of, panels};
 use super::headline::headlines;
 use super::machine::{at, environment, facts, runtimes, text, tool, warnings};
 use super::panel::all;
@@ -10,16 +12,22 @@ use super::view::{Fact, Page, RunView};
 use crate::report::ReportError;
 use crate::report::charts::{MODEL, PALETTE, PARTS, PHASES};
 use crate::report::load::{Cell, Run};
+use crate::report::selection::Selection;
 use crate::results::{manifest::are_sides, schema::METRICS};
 
 /// How the keys of artifacts begin that bench makes itself.
 const SELF_MADE: [&str; 2] = ["qnn-context-", "mnn-llm-"];
 
-/// The page of these runs.
-pub fn page(runs: &[Run]) -> Result<Page, ReportError> {
+/// The page of these runs, each with what is selected of it or why nothing is.
+pub fn page(runs: &[Run], selected: &[Result<Selection, String>]) -> Result<Page, ReportError> {
     let colours = Colours::of(runs);
     let best = Best::of(runs);
-    let views = runs.iter().enumerate().map(|(index, run)| view(run, index, &colours, &best)).collect::<Result<Vec<_>, _>>()?;
+    let views = runs
+        .iter()
+        .zip(selected)
+        .enumerate()
+        .map(|(index, (run, selected))| view(run, selected, index, &colours, &best))
+        .collect::<Result<Vec<_>, _>>()?;
     let title = match views.as_slice() {
         [one] => one.scenario.clone(),
         many => format!("{} runs", many.len()),
@@ -33,7 +41,7 @@ pub fn page(runs: &[Run]) -> Result<Page, ReportError> {
     Ok(Page { title, tool, self_made, palette, definitions, paired, runs: views })
 }
 
-fn view(run: &Run, index: usize, colours: &Colours, best: &Best) -> Result<RunView, ReportError> {
+fn view(run: &Run, selected: &Result<Selection, String>, index: usize, colours: &Colours, best: &Best) -> Result<RunView, ReportError> {
     let anchor = format!("r{index}");
     let id = text(at(&run.manifest, &["run"])).unwrap_or_else(|| run.folder.clone());
     Ok(RunView {
@@ -43,6 +51,9 @@ fn view(run: &Run, index: usize, colours: &Colours, best: &Best) -> Result<RunVi
         counts: counts(run),
         sentences: sentences(run),
         headlines: headlines(run, &anchor, colours),
+        many: run.cells.len() > BEHIND,
+        filters: filters(run),
+        decision: decision(selected),
         panels: all(run, &anchor, colours, best)?,
         // The panels' order, so that the rows of one class stand together.
         failures: panels(run).into_iter().flat_map(|(class, device)| gone(&cells_of(run, class, device), colours)).collect(),

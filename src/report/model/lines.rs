@@ -3,6 +3,7 @@
 use super::figures::{DASH, number};
 use super::groups::{Colours, Group, readable, workload};
 use super::view::{Chart, Grid, LegendKey};
+use crate::analysis::series::extremes;
 use crate::report::ReportError;
 use crate::report::charts::{Curve, Plot, curves, line_svg};
 use crate::report::load::{Cell, Run, Timeline};
@@ -86,20 +87,7 @@ fn push(lines: &mut Vec<Curve>, legend: &mut Vec<LegendKey>, group: &Group, cell
     lines.push(line);
 }
 
-/// At most [`POINTS`] points; of each stretch the highest stays, so that no peak is lost.
+/// About [`POINTS`] points, with the least and the most of each stretch of time.
 pub fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    let stretch = points.len().div_ceil(POINTS);
-    points.chunks(stretch).filter_map(|chunk| chunk.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::thinned;
-
-    #[test]
-    fn thinning_keeps_the_peak() {
-        let points: Vec<(f64, f64)> = (0..10_000).map(|i| (f64::from(i), if i == 7_777 { 9.0 } else { 1.0 })).collect();
-        let thin = thinned(&points);
-        assert!(thin.len() <= super::POINTS && thin.contains(&(7_777.0, 9.0)));
-    }
+    extremes(points, POINTS / 2)
 }

@@ -1,18 +1,23 @@
 //! What the page says: plain values in, plain values for the templates out. No file, no clock, no markup but the drawings.
 
+mod against;
 mod cells;
 mod charts;
 mod colours;
+mod costs;
+mod decision;
 mod details;
 mod device;
 mod failures;
 mod figures;
+mod filters;
 mod groups;
 mod header;
 mod headline;
 mod layers;
 mod lines;
 mod machine;
+mod matrix;
 mod pairs;
 mod panel;
 mod parts;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::figures::{DASH, median};
+use super::filters::keys;
 use super::groups::{AXES, Timing, artifact_short, workload};
 use super::view::{PairMetric, PairRow, Pairing};
 use crate::report::load::{Cell, Launches, Run};
@@ -40,6 +41,8 @@ pub fn pairs<'a>(run: &Run, cells: &[&'a Cell]) -> Vec<Pair<'a>> {
             let (one, other) = (Timing::of(above), Timing::of(below));
             let methods = if above.is_composed() || below.is_composed() {
                 Err("not compared: composed from graph times, not measured".to_owned())
+            } else if one.context != other.context && !one.context.is_empty() && !other.context.is_empty() {
+                Err(format!("not compared: started from {} against {}", one.context, other.context))
             } else if one.method == other.method {
                 Ok(())
             } else {
@@ -187,6 +190,7 @@ pub fn tables(pairs: &[Pair], what: &str) -> Vec<Pairing> {
         }
         let artifact = pair.above.text("artifact").unwrap_or_default();
         table.rows.push(PairRow {
+            keys: keys(&[pair.above, pair.below]),
             workload: workload((pair.above.prompt, pair.above.generate)),
             quant: pair.above.quant.clone(),
             artifact: artifact_short(artifact),

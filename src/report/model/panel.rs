@@ -9,6 +9,7 @@ use super::failures::gone;
 use super::figures::Notes;
 use super::groups::{Colours, Group, cells_of, groups, listed, panels};
 use super::layers::layers;
+use super::matrix::matrix;
 use super::pairs::{pairs, tables};
 use super::roof::Best;
 use super::soak::soak;
@@ -111,17 +112,20 @@ fn set(run: &Run, group: &Group, anchor: String, colours: &Colours, best: &Best)
     let mut notes = Notes::default();
     let timings = group.comparable();
     let mixed = timings.len() > 1;
+    let (charts, undrawn) = charts(run, group, colours)?;
     Ok(Set {
         anchor,
         title: group.model.to_owned(),
         note: comparability(&group.counted()),
+        matrix: matrix(group, colours, mixed, &mut notes),
         blocks: blocks(run, group, colours, mixed, &mut notes),
         gone: gone(&group.cells, colours),
         intervals: intervals(group),
         timing: timings.first().filter(|_| !mixed).map(|(timing, _)| timing.words()),
         memory: memory(group),
         notes: notes.into_notes(),
-        charts: charts(run, group, colours)?,
+        charts,
+        undrawn,
         timelines: timelines(run, group)?,
         soak: soak(run, group, colours)?,
         details: details(run, group).into_iter().chain(best.table(run, group)).collect(),

@@ -35,7 +35,7 @@ pub fn parts(run: &Run, groups: &[Group]) -> Result<Vec<Chart>, ReportError> {
         for cell in chosen(group) {
             let mut bars: BTreeMap<(usize, &str, &str, Measure), Vec<&Layer>> = BTreeMap::new();
             for layer in run.layers.get(&cell.key).into_iter().flatten() {
-                let measure = (layer.value_unit.as_str(), layer.means.as_str());
+                let measure = (&*layer.value_unit, &*layer.means);
                 bars.entry((rank(&layer.phase), &layer.phase, &layer.method, measure)).or_default().push(layer);
             }
             for ((_, phase, method, measure), layers) in bars {
@@ -154,7 +154,7 @@ fn stack(bar: &Bar, used: &mut BTreeSet<usize>) -> Stack {
     let whole = sum(&bar.layers);
     let mut sums: BTreeMap<(usize, &str, usize, bool), f64> = BTreeMap::new();
     for layer in &bar.layers {
-        *sums.entry((unit_rank(&layer.unit), &layer.unit, family(&layer.part), layer.class == "movement")).or_default() += layer.value;
+        *sums.entry((unit_rank(&layer.unit), &layer.unit, family(&layer.part), layer.moves())).or_default() += layer.value;
     }
     let (mut pieces, mut breaks, mut end, mut last) = (Vec::new(), Vec::new(), 0.0, None);
     for ((_, unit, family, faint), value) in sums.into_iter().filter(|(_, value)| *value > 0.0) {
@@ -189,7 +189,7 @@ fn movement(bar: &Bar, whole: f64) -> String {
     if bar.layers.iter().all(|layer| layer.class.is_empty()) {
         return String::new();
     }
-    let moved = sum(bar.layers.iter().filter(|layer| layer.class == "movement"));
+    let moved = sum(bar.layers.iter().filter(|layer| layer.moves()));
     format!(" · movement {} %", percent(moved, whole))
 }
 
@@ -208,7 +208,7 @@ fn table_rows(bar: &Bar) -> Vec<Vec<String>> {
     order.sort_by(|a, b| b.1.total_cmp(&a.1));
     let row = |((part, unit), value, layers): ((&str, &str), f64, Vec<&Layer>)| {
         let folded = layers.iter().filter(|layer| layer.folded).count();
-        let moved = sum(layers.iter().filter(|layer| layer.class == "movement"));
+        let moved = sum(layers.iter().filter(|layer| layer.moves()));
         let told = |word: &str| if word.is_empty() { DASH.to_owned() } else { word.to_owned() };
         vec![
             bar.label.clone(),

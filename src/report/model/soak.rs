@@ -8,7 +8,7 @@ use super::timeline::{part, words};
 use super::view::{Chart, Grid, LegendKey, SoakView};
 use crate::device::zones::Domain;
 use crate::report::ReportError;
-use crate::report::charts::{Curve, Line, Plot, Strip, curves, line_svg, strips};
+use crate::report::charts::{Bar, Curve, Line, Plot, Strip, bars, curves, line_svg, strips};
 use crate::report::load::{Cell, Run, Soak};
 
 /// Cells with strips of their own: each takes much of a page.
@@ -48,7 +48,7 @@ pub fn soak(run: &Run, group: &Group, colours: &Colours) -> Result<Option<SoakVi
     }
     let having: Vec<(&Cell, &Soak)> =
         cells.iter().filter_map(|cell| Some((*cell, run.soaks.get(&cell.key).filter(|soak| soak.seconds > 0.0)?))).collect();
-    let mut charts = Vec::new();
+    let mut charts: Vec<Chart> = minutes(group, &cells, colours)?.into_iter().collect();
     if !having.is_empty() {
         charts.push(throughput(group, &having, colours)?);
     }
@@ -81,6 +81,46 @@ fn table(group: &Group, cells: &[&Cell]) -> Grid {
 
 fn of(soak: &Soak, column: &str) -> Vec<(f64, f64)> {
     soak.series.get(column).cloned().unwrap_or_default()
+}
+
+/// Rate of the first minute beside that of the thirtieth; `None` where no soak lasted that long.
+fn minutes(group: &Group, cells: &[&Cell], colours: &Colours) -> Result<Option<Chart>, ReportError> {
+    const MINUTES: [(&str, &str); 2] = [("soak_minute_1_tok_s", "minute 1"), ("soak_minute_30_tok_s", "minute 30")];
+    let rate = |cell: &Cell, column| cell.number(column).filter(|rate| *rate >= 0.0);
+    let having: Vec<&Cell> = cells.iter().copied().filter(|cell| MINUTES.iter().all(|(column, _)| rate(cell, column).is_some())).collect();
+    if having.is_empty() {
+        return Ok(None);
+    }
+    let mut table = Grid { columns: ["Cell", "minute 1, tok/s", "minute 30, tok/s"].map(str::to_owned).to_vec(), ..Grid::default() };
+    let figure = |cell: &Cell, column| rate(cell, column).map_or_else(|| DASH.to_owned(), number);
+    table.rows.extend(
+        having
+            .iter()
+            .map(|cell| std::iter::once(name(group, cell)).chain(MINUTES.iter().map(|(column, _)| figure(cell, column))).collect()),
+    );
+    let (drawn, cut) = readable(&having, LINES, |cell| &cell.backend, "cells");
+    let mut rows = Vec::new();
+    for cell in drawn {
+        rows.extend(MINUTES.iter().enumerate().map(|(at, (column, words))| Bar {
+            label: (*words).to_owned(),
+            colour: colours.get(&cell.backend),
+            value: rate(cell, column).unwrap_or_default(),
+            interval: None,
+            figure: figure(cell, column),
+            heading: (at == 0).then(|| name(group, cell)),
+        }));
+    }
+    let title = "Thermal soak: minute 1 against minute 30".to_owned();
+    let named = format!("{title}: horizontal bars of {} cells; the values are in the table below", rows.len() / 2);
+    let caption = format!("Tokens over one minute of the soak, of one launch a cell, hence no interval. One axis from zero.{cut}");
+    Ok(Some(Chart {
+        title,
+        caption,
+        wide: false,
+        svg: bars(&rows, "tokens per second, higher is better", &named)?,
+        legend: Vec::new(),
+        table,
+    }))
 }
 
 fn throughput(group: &Group, having: &[(&Cell, &Soak)], colours: &Colours) -> Result<Chart, ReportError> {

@@ -37,11 +37,44 @@ pub struct RunView {
     pub counts: Vec<Count>,
     pub sentences: Vec<String>,
     pub headlines: Vec<Headline>,
+    /// So many cells that a browser better lays out only what is seen of them.
+    pub many: bool,
+    /// What rows can be filtered by; nothing in a small run.
+    pub filters: Vec<Choice>,
+    pub decision: Decision,
     pub panels: Vec<Panel>,
     pub failures: Vec<Gone>,
     pub environment: Vec<Section>,
     pub warnings: Vec<String>,
     pub problems: Vec<String>,
+}
+
+/// What to ship.
+#[derive(Debug, Default, Serialize)]
+pub struct Decision {
+    /// Why nothing was selected.
+    pub why_not: Option<String>,
+    /// The preset, in a sentence; empty without one.
+    pub preset: String,
+    pub groups: Vec<DecisionGroup>,
+    /// What no measurement says, a row a framework and fact.
+    pub cards: Grid,
+    pub needs: Grid,
+    pub weights: Grid,
+}
+
+/// What to ship of one class, device and model.
+#[derive(Debug, Serialize)]
+pub struct DecisionGroup {
+    pub title: String,
+    pub class: String,
+    pub answer: String,
+    /// How it came about.
+    pub sentences: Vec<String>,
+    /// How sure each ranking is.
+    pub notes: Vec<String>,
+    pub candidates: Grid,
+    pub findings: Grid,
 }
 
 /// What was found for one class, on the first screen.
@@ -68,6 +101,35 @@ pub struct HeadRow {
     pub backend: String,
     pub quant: String,
     pub values: Vec<Value>,
+}
+
+/// What a row is about, for the filters; a row of several cells has several values, one a line.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Keys {
+    pub backend: String,
+    pub model: String,
+    pub quant: String,
+    pub workload: String,
+    pub status: String,
+    pub class: String,
+}
+
+/// One filter.
+#[derive(Debug, Serialize)]
+pub struct Choice {
+    /// Field of [`Keys`].
+    pub name: &'static str,
+    pub label: &'static str,
+    pub values: Vec<Pick>,
+}
+
+/// A value that rows have.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Pick {
+    pub key: String,
+    pub text: String,
+    /// A word of ours, not a name.
+    pub ours: bool,
 }
 
 /// How many cells ended so.
@@ -140,6 +202,8 @@ pub struct Set {
     pub title: String,
     /// What may be compared with what.
     pub note: Option<String>,
+    /// One metric each, all backends by all workloads.
+    pub matrix: Vec<Matrix>,
     /// Rows that count, by workload.
     pub blocks: Vec<Block>,
     /// Cells that don't, those with one reason together.
@@ -152,6 +216,8 @@ pub struct Set {
     pub memory: Option<String>,
     pub notes: Vec<Note>,
     pub charts: Vec<Chart>,
+    /// Why a picture that another run has is not here, a sentence each.
+    pub undrawn: Vec<String>,
     pub timelines: Vec<Chart>,
     pub soak: Option<SoakView>,
     pub details: Vec<Grid>,
@@ -163,6 +229,36 @@ pub struct SoakView {
     pub table: Grid,
     pub charts: Vec<Chart>,
     pub events: Option<Grid>,
+}
+
+/// One metric of a set: a row for each backend, quantisation and set of axes, a column for each workload.
+#[derive(Debug, Serialize)]
+pub struct Matrix {
+    pub title: &'static str,
+    pub unit: &'static str,
+    pub columns: Vec<String>,
+    pub rows: Vec<MatrixRow>,
+}
+
+/// One row of it.
+#[derive(Debug, Serialize)]
+pub struct MatrixRow {
+    pub key: String,
+    pub keys: Keys,
+    pub backend: String,
+    pub quant: String,
+    pub axes: String,
+    /// How its first tokens were timed, where rows differ.
+    pub timing: Option<String>,
+    pub cells: Vec<MatrixCell>,
+}
+
+/// A figure, or how a cell without one ended, or neither where it was not asked for.
+#[derive(Debug, Default, Serialize)]
+pub struct MatrixCell {
+    pub value: Option<Value>,
+    pub status: Option<&'static str>,
+    pub reason: String,
 }
 
 /// Rows of one workload.
@@ -183,9 +279,14 @@ pub struct Note {
 #[derive(Debug, Serialize)]
 pub struct CellRow {
     pub key: String,
+    pub keys: Keys,
+    /// Rows with another number were timed in another way, and are not sorted among each other (rule R6).
+    pub apart: usize,
     pub id: String,
     pub backend: String,
     pub quant: String,
+    /// What the class stands for, as the artifact says (rule R29).
+    pub bits: String,
     pub axes: String,
     pub values: Vec<Value>,
     /// How its first token was timed, where the rows of the set differ.
@@ -202,6 +303,8 @@ pub struct CellRow {
 #[derive(Debug, Clone, Serialize, PartialEq)]
 pub struct Value {
     pub text: String,
+    /// All digits of it, to sort by.
+    pub exact: Option<f64>,
     pub interval: Option<String>,
     pub title: String,
     pub mark: Option<String>,
@@ -261,6 +364,7 @@ pub struct Pairing {
 /// One workload of a pairing.
 #[derive(Debug, Serialize)]
 pub struct PairRow {
+    pub keys: Keys,
     pub workload: String,
     pub quant: String,
     /// The end of its name, which tells it from others.
@@ -284,6 +388,7 @@ pub struct PairMetric {
 #[derive(Debug, Clone, Serialize)]
 pub struct Gone {
     pub key: String,
+    pub keys: Keys,
     pub backend: String,
     /// Quantisations and workloads.
     pub what: String,

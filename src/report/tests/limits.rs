@@ -41,8 +41,8 @@ fn tables_that_are_missing_are_said() {
     }
     assert!(page.contains("20261201T101500Z-pc-7f3a"), "the folder's name stands in for the id");
     fs::remove_file(dir.join("cells.csv")).expect("the file");
-    assert!(matches!(render(&[dir]), Err(ReportError::NotARun(_))));
-    assert!(matches!(render(&[]), Err(ReportError::NothingToReport)));
+    assert!(matches!(render(&[dir], None), Err(ReportError::NotARun(_))));
+    assert!(matches!(render(&[], None), Err(ReportError::NothingToReport)));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn many_cells_are_drawn_as_far_as_they_can_be_read() {
     let emulator = part(&page, "<section class=\"panel emulator\"", "<section class=\"panel native\"");
     assert!(emulator.contains("Drawn: the largest workload, 224 → 16; the table has them all."));
     assert!(emulator.contains("Drawn: 8 of 16 lines, of each backend the first ones"));
-    assert_eq!(emulator.matches("<td class=\"quant\">").count(), 48, "the table has them all");
+    assert_eq!(emulator.matches("<td class=\"quant\"").count(), 48, "the table has them all");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn columns_and_values_that_make_no_sense_are_survived() {
     let (_keep, dir) = run();
     fs::write(dir.join("cells.csv"), "cell,status,ttft_ms,backend,decode_tok_s\nx,ok,fast,b,NaN\ny,exploded,1,b,2\n").expect("cells");
     fs::write(dir.join("tokens.csv"), "cell\nx\n").expect("tokens");
-    let error = render(std::slice::from_ref(&dir)).expect_err("tokens.csv has no column to select by");
+    let error = render(std::slice::from_ref(&dir), None).expect_err("tokens.csv has no column to select by");
     assert!(error.to_string().contains("tokens.csv"), "{error}");
     fs::remove_file(dir.join("tokens.csv")).expect("the file");
     let page = page_of(&dir);

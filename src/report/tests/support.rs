@@ -17,7 +17,7 @@ pub(super) fn run() -> (TempDir, PathBuf) {
 }
 
 pub(super) fn page_of(dir: &Path) -> String {
-    render(&[dir.to_owned()]).expect("a page")
+    render(&[dir.to_owned()], None).expect("a page")
 }
 
 /// Rewrites a table line by line; the closure gets the header's names and the fields of a line.

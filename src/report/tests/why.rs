@@ -215,7 +215,7 @@ fn prefill_is_set_beside_the_best_on_the_chip_in_all_runs_of_the_page() {
         vec![fields]
     });
     let slow: f64 = csv(&dir, "ort-qnn.tiny.w8a16.p224", best).parse().expect("a number");
-    let page = render(&[dir, faster]).expect("a page");
+    let page = render(&[dir, faster], None).expect("a page");
     let table = part(&page, "Prefill: share of the best prefill of this model in this report on this chip", "</details>");
     let wanted = format!("<td>{:.1}</td><td>measured</td><td>genie · w8a16, 96 → 16 tokens</td>", 100.0 * slow / 4000.0);
     assert!(part(table, "224 → 16 · ort-qnn · w8a16", "</tr>").contains(&wanted), "{wanted} in {table}");

@@ -6,7 +6,8 @@ use super::{
     super::{
         checked::{Matrix, ModelSpec, Reference},
         key::Key,
-        require::{Limit, Need, Phase, Requirement, Source, Statistic, Subject},
+        limit::Limit,
+        require::{Need, Phase, Requirement, Source, Statistic, Subject},
         soak::Soak,
         suggest::{self, show},
         value::{At, Texts},
@@ -146,47 +147,7 @@ impl Context<'_> {
     }
 
     fn limit(&mut self, at: &At<String>, subject: &Subject) -> Option<Limit> {
-        let text = at.value.trim();
-        let digit = text.find(|c: char| !"<>=! ".contains(c)).unwrap_or(text.len());
-        let (sign, rest) = (text[..digit].trim(), text[digit..].trim());
-        if let Source::Word(_, words) = subject.source {
-            if sign == "==" && words.contains(&rest) {
-                return Some(Limit::Is(rest.to_owned()));
-            }
-            let help = format!("write for instance `== {}`", suggest::nearest(rest, words.iter().copied()).unwrap_or(words[0]));
-            self.out.error(at.span(), format!("{} is no limit of `{}`", show(text), subject.word), help);
-            return None;
-        }
-        let (right, low_or_high) = if subject.higher_is_better { (">=", "high") } else { ("<=", "low") };
-        let (own, _) = subject.units[0];
-        let example = || format!("write for instance `{right} 10{own}`");
-        let end = rest.find(|c: char| !(c.is_ascii_digit() || ".+-_eE".contains(c))).unwrap_or(rest.len());
-        let (number, unit) = (&rest[..end], rest[end..].trim());
-        let Some(value) = number.replace('_', "").parse::<f64>().ok().filter(|v| v.is_finite() && *v > 0.0) else {
-            self.out.error(at.span(), format!("{} has no number above zero", show(text)), example());
-            return None;
-        };
-        let Some((_, factor)) = subject.units.iter().find(|(word, _)| *word == unit) else {
-            let known: Vec<&str> = subject.units.iter().map(|(word, _)| if word.is_empty() { "none" } else { *word }).collect();
-            let message = if unit.is_empty() {
-                format!("{} has no unit", show(text))
-            } else {
-                format!("{} is no unit of `{}`", show(unit), subject.word)
-            };
-            // A unit of one letter is near to every other.
-            self.out.error(at.span(), message, format!("one of: {}", known.join(", ")));
-            return None;
-        };
-        if sign != right {
-            let message = if matches!(sign, "<=" | ">=" | "<" | ">") {
-                format!("`{}` is good when {low_or_high}", subject.word)
-            } else {
-                format!("{} says not what is allowed", show(text))
-            };
-            self.out.error(at.span(), message, format!("write `{right} {rest}`"));
-            return None;
-        }
-        let value = value * factor;
-        Some(if subject.higher_is_better { Limit::AtLeast(value) } else { Limit::AtMost(value) })
+        let limit = Limit::parse(&at.value, subject);
+        limit.inspect_err(|no| self.out.error(at.span(), no.message.clone(), no.help.clone())).ok()
     }
 }

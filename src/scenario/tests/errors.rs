@@ -152,12 +152,6 @@ fn quantities() {
 }
 
 #[test]
-fn what_this_version_does_not_carry_out_is_refused() {
-    let expected = "16:1 [prefer] is not carried out by this version / take it out: a scenario's wish is refused rather than ignored";
-    assert_eq!(only(&format!("{GOOD}\n[prefer]\nx = 1\n")), expected);
-}
-
-#[test]
 fn power() {
     let power = |rest: &str| format!("{GOOD}\n[power]\n{rest}\n");
     let phone = |rest: &str| power(rest).replace("local = true", "all = true");
@@ -235,7 +229,7 @@ fn every_problem_of_a_file_at_once() {
             "11:18 `w4a61` is not a value of `quant`",
             "13:1 unknown key `gen_tokens` in [matrix]",
             "16:11 `soon` is not a duration",
-            "17:1 [prefer] is not carried out by this version",
+            "18:1 unknown key `duration` in [prefer]",
             "23:9 `gone/*.bin` matches no file",
         ]
     );

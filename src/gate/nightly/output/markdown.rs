@@ -3,19 +3,12 @@
 use std::fmt::Write;
 
 use super::super::{Gate, Verdict};
-use super::words;
+use super::{word, words};
 use crate::safe::markdown as escaped;
 
 /// A heading, what is worse or not known as a table, and the rest folded.
 pub fn markdown(gate: &Gate) -> String {
-    let word = if gate.regressed() {
-        "regressed"
-    } else if gate.undecided() {
-        "undecided"
-    } else {
-        "passed"
-    };
-    let mut out = format!("### bench gate: {word}\n\n{}\n\n{}\n", escaped(&words::title(gate)), words::counts(gate));
+    let mut out = format!("### bench gate: {}\n\n{}\n\n{}\n", word(gate), escaped(&words::title(gate)), words::counts(gate));
     if !gate.notes.is_empty() {
         out.push('\n');
         gate.notes.iter().for_each(|note| line(&mut out, &format!("- {}", escaped(note))));

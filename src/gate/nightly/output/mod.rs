@@ -4,6 +4,7 @@ mod annotations;
 mod human;
 mod junit;
 mod markdown;
+mod record;
 mod words;
 
 #[cfg(test)]
@@ -13,4 +14,5 @@ pub use annotations::annotations;
 pub use human::human;
 pub use junit::junit;
 pub use markdown::markdown;
+pub use record::{Record, word};
 pub use words::requirement;

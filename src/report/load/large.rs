@@ -1,0 +1,72 @@
+//! The tables that grow with the run: read side by side, each in one pass.
+
+use std::{path::Path, rc::Rc, thread};
+
+use bench_tables::{Columns, Wanted};
+
+use super::types::CellKey;
+use crate::results::{
+    read::{TableError, columns, visible},
+    schema::{LAYERS, TELEMETRY, TOKENS, Table},
+};
+
+/// What is taken of them; a table that the folder lacks is `None`.
+pub struct Large {
+    /// Samples of the first measured launches.
+    pub telemetry: Option<Columns>,
+    /// Tokens of the measured launches.
+    pub tokens: Option<Columns>,
+    /// Operations of the profile pass.
+    pub layers: Option<Columns>,
+}
+
+const OF_TELEMETRY: Wanted = Wanted {
+    words: &["device", "cell", "source", "name", "unit"],
+    numbers: &["t_ms", "value"],
+    only: &[("pass", "measure"), ("launch", "0")],
+};
+const OF_TOKENS: Wanted =
+    Wanted { words: &["device", "cell"], numbers: &["launch", "query", "t_ms", "itl_ms"], only: &[("pass", "measure")] };
+// The profile pass feeds this table and nothing else: profiling slows what it looks at.
+const OF_LAYERS: Wanted = Wanted {
+    words: &[
+        "device",
+        "cell",
+        "graph",
+        "phase",
+        "name",
+        "op_type",
+        "part",
+        "op_kind",
+        "op_class",
+        "unit",
+        "value_unit",
+        "value_means",
+        "method",
+    ],
+    numbers: &["value", "folded", "count"],
+    only: &[],
+};
+
+/// Reads them.
+pub fn large(dir: &Path) -> Result<Large, TableError> {
+    let read = |table: &'static Table, wanted: Wanted<'static>| move || columns(dir, table, &wanted);
+    thread::scope(|scope| {
+        let telemetry = scope.spawn(read(&TELEMETRY, OF_TELEMETRY));
+        let (layers, tokens) = (read(&LAYERS, OF_LAYERS)(), read(&TOKENS, OF_TOKENS)());
+        let telemetry = telemetry.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok(Large { telemetry: telemetry?, tokens: tokens?, layers: layers? })
+    })
+}
+
+/// The rows of each cell, in the order of the table.
+pub fn by_cell(table: &Columns) -> Vec<(CellKey, Vec<u32>)> {
+    let [devices, cells] = ["device", "cell"].map(|name| shown(table, name));
+    let key = |codes: &[u32]| CellKey { device: devices[codes[0] as usize].to_string(), cell: cells[codes[1] as usize].to_string() };
+    table.groups(0..table.rows as u32, &["device", "cell"]).into_iter().map(|group| (key(&group.codes), group.rows)).collect()
+}
+
+/// The different words of a column as they may be shown, each once.
+pub fn shown(table: &Columns, column: &str) -> Vec<Rc<str>> {
+    table.words(column).names.iter().map(|name| visible(name).into()).collect()
+}

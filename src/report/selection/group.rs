@@ -1,0 +1,171 @@
+//! What is said of the candidates of one class, device and model.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    candidates::{Entry, Pick, Pool},
+    rank::{Term, front, middle, order, scores, sure},
+    samples::{Sample, sample},
+    types::{Among, Dim, Dropped, Group, Place, Ranking, State, Weight},
+    verdict,
+    wish::Wish,
+};
+use crate::{scenario::Subject, words::count};
+
+/// What the front looks at: speed, memory, energy, and what is left of the speed in the heat.
+const FRONT: [&str; 5] = ["ttft", "decode", "memory", "energy", "sustained-ratio"];
+
+type Workload = (u32, u32, u32, String);
+type Measured = BTreeMap<Workload, Sample>;
+
+/// What is said of a pool.
+pub fn group(pool: &Pool, wish: &Wish) -> Group {
+    let rankings = if pool.class == "emulator" { Vec::new() } else { rankings(&pool.picks, &wish.weights) };
+    let mut group = Group {
+        class: pool.class.clone(),
+        device: pool.device.clone(),
+        model: pool.model.clone(),
+        identity: identity(&pool.picks),
+        candidates: pool.picks.iter().map(|pick| pick.candidate.clone()).collect(),
+        rankings,
+        verdict: verdict::nothing(String::new()),
+        unpromised: Vec::new(),
+        closest: None,
+    };
+    group.verdict = verdict::verdict(&group, wish);
+    group.closest = verdict::closest(&group);
+    group.unpromised = verdict::unpromised(&group, wish);
+    group
+}
+
+/// One ranking for each way of timing: of those that pass, or where nobody does of those that are not vetoed.
+fn rankings(picks: &[Pick], weights: &[Weight]) -> Vec<Ranking> {
+    let timings: BTreeSet<&String> = picks.iter().filter_map(|pick| pick.candidate.timing.as_ref()).collect();
+    let of = |timing: &String, state: State| -> Vec<usize> {
+        let is = |pick: &Pick| pick.candidate.timing.as_ref() == Some(timing) && pick.candidate.state == state;
+        (0..picks.len()).filter(|place| is(&picks[*place])).collect()
+    };
+    let found = timings.into_iter().filter_map(|timing| {
+        let (passing, open) = (of(timing, State::Passes), of(timing, State::Undecided));
+        let (among, places) = if passing.is_empty() { (Among::NotVetoed, open) } else { (Among::Passing, passing) };
+        (!places.is_empty()).then(|| ranking(timing, among, &places, picks, weights))
+    });
+    found.collect()
+}
+
+fn ranking(timing: &str, among: Among, places: &[usize], picks: &[Pick], weights: &[Weight]) -> Ranking {
+    let all: Vec<&Pick> = places.iter().map(|place| &picks[*place]).collect();
+    let (mut dims, mut dropped, mut terms, mut values) = (Vec::new(), Vec::new(), vec![Vec::new(); all.len()], vec![Vec::new(); all.len()]);
+    let mut common: Vec<(&Weight, &Subject, Common)> = Vec::new();
+    for weight in weights {
+        let Some(subject) = Subject::parse(&weight.metric) else { continue };
+        match shared(&all, subject) {
+            Ok(found) => common.push((weight, subject, found)),
+            Err(why) => dropped.push(Dropped { metric: weight.metric.clone(), why }),
+        }
+    }
+    // What can't be weighed leaves its share to the others.
+    let sum: f64 = common.iter().map(|(weight, ..)| weight.share).sum();
+    for (weight, subject, found) in common {
+        let share = weight.share / sum;
+        let exponent = signed(subject, share / found.workloads.len() as f64);
+        for (place, samples) in found.samples.into_iter().enumerate() {
+            values[place].push(geometric_mean(&samples));
+            terms[place].extend(samples.into_iter().map(|sample| Term { exponent, sample }));
+        }
+        let unit = subject.units.first().map_or("", |(unit, _)| unit).to_owned();
+        let workloads = found.workloads.iter().map(words).collect();
+        dims.push(Dim { metric: weight.metric.clone(), unit, share, workloads, cut: found.cut });
+    }
+    let (on_front, front_over, front_without) = pareto(&all);
+    let scores = scores(&terms);
+    let (sure, firsts) = sure(&terms);
+    let place = |place: usize| Place {
+        candidate: places[place],
+        score: scores[place],
+        values: values[place].clone(),
+        first: firsts[place],
+        on_front: on_front[place],
+    };
+    // Without anything to weigh there is no order.
+    let places = if dims.is_empty() { Vec::new() } else { order(&scores).into_iter().map(place).collect() };
+    Ranking { timing: timing.to_owned(), among, dims, dropped, places, sure, front_over, front_without }
+}
+
+/// What all candidates have of a metric.
+struct Common {
+    workloads: Vec<Workload>,
+    /// Some have more.
+    cut: bool,
+    /// By candidate, in the order of the workloads.
+    samples: Vec<Vec<Sample>>,
+}
+
+/// The workloads at which all have a metric, or who lacks it.
+fn shared(all: &[&Pick], subject: &Subject) -> Result<Common, String> {
+    let measured: Vec<Measured> =
+        all.iter().map(|pick| pick.counted().filter_map(|entry| Some((entry.workload(), sample(subject, entry)?))).collect()).collect();
+    let lacking: Vec<&str> = all.iter().zip(&measured).filter(|(_, own)| own.is_empty()).map(|(p, _)| p.candidate.name.as_str()).collect();
+    match lacking[..] {
+        [] => {}
+        _ if lacking.len() == all.len() => return Err("not measured".to_owned()),
+        [one] => return Err(format!("not measured for {one}")),
+        [first, ..] => return Err(format!("not measured for {} and {} more", first, lacking.len() - 1)),
+    }
+    let every: BTreeSet<&Workload> = measured.iter().flat_map(BTreeMap::keys).collect();
+    let workloads: Vec<Workload> = every.iter().copied().filter(|w| measured.iter().all(|own| own.contains_key(w))).cloned().collect();
+    if workloads.is_empty() {
+        return Err("no workload was measured for all".to_owned());
+    }
+    let samples = measured.iter().map(|own| workloads.iter().filter_map(|w| own.get(w).cloned()).collect()).collect();
+    Ok(Common { cut: every.len() > workloads.len(), workloads, samples })
+}
+
+fn pareto(all: &[&Pick]) -> (Vec<bool>, Vec<String>, Vec<String>) {
+    let (mut over, mut without, mut values) = (Vec::new(), Vec::new(), vec![Vec::new(); all.len()]);
+    for word in FRONT {
+        let Some(subject) = Subject::parse(word) else { continue };
+        match shared(all, subject) {
+            Err(_) => without.push(word.to_owned()),
+            Ok(found) => {
+                over.push(word.to_owned());
+                for (own, samples) in values.iter_mut().zip(&found.samples) {
+                    own.push(signed(subject, geometric_mean(samples)));
+                }
+            }
+        }
+    }
+    (front(&values), over, without)
+}
+
+fn signed(subject: &Subject, value: f64) -> f64 {
+    if subject.higher_is_better { value } else { -value }
+}
+
+fn geometric_mean(samples: &[Sample]) -> f64 {
+    (samples.iter().map(|sample| middle(sample).ln()).sum::<f64>() / samples.len() as f64).exp()
+}
+
+fn words((prompt, generated, context, batch): &Workload) -> String {
+    let batch = if batch == "1" { String::new() } else { format!(", batch {batch}") };
+    format!("{prompt} → {generated} tokens, context {context}{batch}")
+}
+
+/// How far the candidates ran the same model (rule R13).
+fn identity(picks: &[Pick]) -> String {
+    let counted: Vec<&Entry> = picks.iter().flat_map(Pick::counted).collect();
+    let artifacts: BTreeSet<&str> = counted.iter().map(|entry| entry.row.field("artifact")).collect();
+    let agree = counted.iter().all(|entry| entry.row.field("check_tokens") == "confirmed");
+    let candidates = picks.iter().filter(|pick| pick.counted().next().is_some()).count();
+    match candidates {
+        0 | 1 => String::new(),
+        _ if artifacts.len() == 1 && !artifacts.contains("") => "All ran the same model: one artifact.".to_owned(),
+        n if agree => format!(
+            "Same source model in {}; the tokens of all {} agree with the reference as far as the scenario asks.",
+            count(artifacts.len(), "artifact"),
+            count(n, "candidate")
+        ),
+        _ => "Same source model, different quantisation: speed is ranked here, and nobody has shown that the answers are equally good."
+            .to_owned(),
+    }
+}

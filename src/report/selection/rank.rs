@@ -1,0 +1,145 @@
+//! The order of candidates, how sure its first place is, and the Pareto front. Plain numbers in, plain numbers out.
+
+use std::collections::BTreeMap;
+
+use super::{samples::Sample, types::Sure};
+use crate::{
+    random::SplitMix64,
+    stats::{self, DEFAULT_SEED, FEWEST_FOR_RATIO, N_SMALL, drawn, interval, median_of_drawn},
+};
+
+/// Draws behind a share: its Monte-Carlo error is half a percentage point at 95 %.
+pub const DRAWS: usize = 2_000;
+
+/// Share of the draws from which on a first place is told from the others.
+pub const TOLD: f64 = 0.95;
+
+/// One factor of a score: a metric at a workload. Those of all candidates stand in one order.
+#[derive(Debug, Clone)]
+pub struct Term {
+    /// Exponent of the value: the share of its weight, below 0 where less is better.
+    pub exponent: f64,
+    /// What was measured.
+    pub sample: Sample,
+}
+
+/// The score of each candidate: the product of its values, each over the best one and to the power of its weight, that is the weighted geometric
+/// mean of ratios to the best. 1 is best in everything. The order does not depend on who else is there: a ratio of two scores is that of the
+/// two candidates' values alone.
+pub fn scores(candidates: &[Vec<Term>]) -> Vec<f64> {
+    let logs: Vec<Vec<f64>> = candidates.iter().map(|terms| terms.iter().map(|term| log(term, middle(&term.sample))).collect()).collect();
+    let best = |place: usize| logs.iter().map(|own| own[place]).fold(f64::NEG_INFINITY, f64::max);
+    logs.iter().map(|own| own.iter().enumerate().map(|(place, log)| log - best(place)).sum::<f64>().exp()).collect()
+}
+
+/// Places of the candidates, best first; those with one score stay in their order.
+pub fn order(scores: &[f64]) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..scores.len()).collect();
+    places.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
+    places
+}
+
+/// How sure the best of these is, and the share of the draws in which each is first where launches are drawn.
+pub fn sure(candidates: &[Vec<Term>]) -> (Sure, Vec<Option<f64>>) {
+    let none = vec![None; candidates.len()];
+    let counts = candidates.iter().flatten().filter_map(|term| match &term.sample {
+        Sample::One(_) => None,
+        Sample::Launches { values, .. } => Some(values.len()),
+    });
+    let launches = counts.min().unwrap_or(1);
+    let Some(best) = order(&scores(candidates)).first().copied() else { return (Sure::Unknown { launches: 0 }, none) };
+    if candidates.len() == 1 {
+        return (Sure::Alone, none);
+    }
+    if launches >= N_SMALL {
+        let firsts = firsts(candidates);
+        let sure = Sure::Bootstrap { resamples: DRAWS, first: firsts[best], launches };
+        return (sure, firsts.into_iter().map(Some).collect());
+    }
+    if launches >= FEWEST_FOR_RATIO {
+        let ends: Vec<(f64, f64)> = candidates.iter().map(|terms| ends(terms)).collect();
+        let others = ends.iter().enumerate().filter(|(place, _)| *place != best).map(|(_, (_, good))| *good);
+        let ahead = ends[best].0 > others.fold(f64::NEG_INFINITY, f64::max);
+        return (Sure::Intervals { launches, ahead }, none);
+    }
+    (Sure::Unknown { launches }, none)
+}
+
+/// Sum of the logarithms with all values at the bad ends of their 95 % intervals, and at the good ends.
+pub fn ends(terms: &[Term]) -> (f64, f64) {
+    terms.iter().fold((0.0, 0.0), |(bad, good), term| {
+        let own = match &term.sample {
+            Sample::One(value) => (*value, *value),
+            Sample::Launches { .. } => {
+                interval(&term.sample.values(), DEFAULT_SEED).map_or((f64::NAN, f64::NAN), |found| (found.lo, found.hi))
+            }
+        };
+        let (lo, hi) = (log(term, own.0), log(term, own.1));
+        (bad + lo.min(hi), good + lo.max(hi))
+    })
+}
+
+/// Share of the draws in which each candidate has the highest score; equal ones share it.
+fn firsts(candidates: &[Vec<Term>]) -> Vec<f64> {
+    let mut random = SplitMix64::new(DEFAULT_SEED);
+    let drawers: Vec<Drawer> = candidates.iter().map(|terms| Drawer::of(terms)).collect();
+    let mut shares = vec![0.0; candidates.len()];
+    for _ in 0..DRAWS {
+        let sums: Vec<f64> = drawers.iter().map(|drawer| drawer.sum(&mut random)).collect();
+        let most = sums.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let first: Vec<usize> = (0..sums.len()).filter(|place| sums[*place] >= most).collect();
+        first.iter().for_each(|place| shares[*place] += 1.0 / first.len() as f64);
+    }
+    shares.iter().map(|share| share / DRAWS as f64).collect()
+}
+
+/// Draws the launches of a candidate. Metrics of the same launches are drawn together: a launch that was slow is slow in all of them.
+struct Drawer {
+    /// Sum of what is not drawn.
+    fixed: f64,
+    /// Number of launches that are drawn together, and the terms that they feed: exponent and values, ascending, each with its launch's place.
+    bundles: Vec<(usize, Vec<(f64, Vec<(usize, f64)>)>)>,
+}
+
+impl Drawer {
+    fn of(terms: &[Term]) -> Self {
+        let mut fixed = 0.0;
+        let mut bundles: BTreeMap<(&str, Vec<i64>), Vec<(f64, Vec<(usize, f64)>)>> = BTreeMap::new();
+        for term in terms {
+            match &term.sample {
+                Sample::One(value) => fixed += log(term, *value),
+                Sample::Launches { values, bundle } => {
+                    let mut ascending: Vec<(usize, f64)> = values.iter().map(|(_, value)| *value).enumerate().collect();
+                    ascending.sort_by(|a, b| a.1.total_cmp(&b.1));
+                    let launches = values.iter().map(|(launch, _)| *launch).collect();
+                    bundles.entry((bundle, launches)).or_default().push((term.exponent, ascending));
+                }
+            }
+        }
+        Self { fixed, bundles: bundles.into_iter().map(|((_, launches), terms)| (launches.len(), terms)).collect() }
+    }
+
+    fn sum(&self, random: &mut SplitMix64) -> f64 {
+        let of_bundle = |(launches, terms): &(usize, Vec<(f64, Vec<(usize, f64)>)>)| -> f64 {
+            let drawn = drawn(*launches, random);
+            let median = |ascending: &[(usize, f64)]| median_of_drawn(ascending.iter().map(|(launch, value)| (*value, drawn[*launch])));
+            terms.iter().map(|(exponent, ascending)| exponent * median(ascending).map_or(f64::NAN, f64::ln)).sum()
+        };
+        self.fixed + self.bundles.iter().map(of_bundle).sum::<f64>()
+    }
+}
+
+/// The middle of what was measured.
+pub fn middle(sample: &Sample) -> f64 {
+    stats::median(&sample.values()).unwrap_or(f64::NAN)
+}
+
+fn log(term: &Term, value: f64) -> f64 {
+    term.exponent * value.ln()
+}
+
+/// Which of these are not dominated: nobody is as good in everything and better in something. More is better in every value.
+pub fn front(candidates: &[Vec<f64>]) -> Vec<bool> {
+    let dominates = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| a >= b) && a.iter().zip(b).any(|(a, b)| a > b);
+    candidates.iter().map(|own| !candidates.iter().any(|other| dominates(other, own))).collect()
+}

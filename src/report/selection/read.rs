@@ -1,0 +1,38 @@
+//! From a run folder to its selection.
+
+use std::{fs, path::Path};
+
+use thiserror::Error;
+
+use super::{Selection, of_wish, wish::Wish};
+use crate::{
+    gate::{
+        require::gather,
+        run::{RunError, load},
+    },
+    results::read::TableError,
+    scenario::{Plan, Preset},
+};
+
+/// Why a run has no selection.
+#[derive(Debug, Error)]
+pub enum Unselected {
+    /// What was required and preferred is not known.
+    #[error("nothing can be selected: plan.toml {0}")]
+    Plan(String),
+    /// What was measured is not known.
+    #[error("nothing can be selected: {0}")]
+    Run(#[from] RunError),
+    /// A table that can't be read.
+    #[error("nothing can be selected: {0}")]
+    Table(#[from] TableError),
+}
+
+/// Reads a run folder and selects. `asked` is a preset for another use than the scenario's.
+pub fn read(folder: &Path, asked: Option<&Preset>) -> Result<Selection, Unselected> {
+    let text = fs::read_to_string(folder.join("plan.toml")).map_err(|why| Unselected::Plan(format!("can't be read: {why}")))?;
+    let plan = Plan::from_toml(&text).map_err(|why| Unselected::Plan(why.to_string()))?;
+    let wish = Wish::of(&plan, asked);
+    let evidence = gather(folder, &wish.requirements)?;
+    Ok(of_wish(&plan, &load(folder)?, &evidence, wish))
+}

@@ -1,0 +1,64 @@
+//! The values of a metric at a cell, apart by launch.
+
+use super::candidates::Entry;
+use crate::scenario::{Source, Subject};
+
+/// What is known of a metric at a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Sample {
+    /// One value that no launch repeats: a size, an agreement, a soak.
+    One(f64),
+    /// One value a launch.
+    Launches {
+        /// Number and value of each launch, by number.
+        values: Vec<(i64, f64)>,
+        /// Cells of one name share their launches, so that these are drawn together.
+        bundle: String,
+    },
+}
+
+impl Sample {
+    /// The values without their launches.
+    pub fn values(&self) -> Vec<f64> {
+        match self {
+            Self::One(value) => vec![*value],
+            Self::Launches { values, .. } => values.iter().map(|(_, value)| *value).collect(),
+        }
+    }
+}
+
+/// The sample of a subject that is a number; `None` where it was not measured, or where a value is none that could be.
+///
+/// Power is gross and of the decode; energy is net and of a generated token, and not there where it is from a regression over cells, which leaves
+/// no value a launch; `sustained` is the throughput of the soak's last stretch.
+pub fn sample(subject: &Subject, entry: &Entry) -> Option<Sample> {
+    match subject.source {
+        Source::Metric(column) => launches(column, entry),
+        Source::Gaps => launches("itl_p50_ms", entry),
+        Source::Power => launches("decode_power_w", entry),
+        Source::Energy if entry.row.field("energy_phase_method") == "regression" => None,
+        Source::Energy => launches("energy_j_per_tok", entry),
+        Source::Soak => Some(Sample::One(soak("soak_tok_s", entry)? * soak("sustained_ratio", entry)?)),
+        Source::SoakRatio => soak("sustained_ratio", entry).map(Sample::One),
+        Source::Exact(column) => number(column, entry).map(Sample::One),
+        Source::Word(..) => None,
+    }
+}
+
+fn launches(column: &'static str, entry: &Entry) -> Option<Sample> {
+    if entry.row.unmeasured.contains_key(column) {
+        return None;
+    }
+    let values: Vec<(i64, f64)> = entry.row.metrics.get(column)?.iter().map(|launch| (launch.launch, launch.value)).collect();
+    let sound = !values.is_empty() && values.iter().all(|(_, value)| value.is_finite() && *value > 0.0);
+    let bundle = entry.planned.launch_group.map_or_else(|| entry.planned.id.clone(), |group| format!("group {group}"));
+    sound.then_some(Sample::Launches { values, bundle })
+}
+
+fn soak(column: &'static str, entry: &Entry) -> Option<f64> {
+    (entry.row.field("soak_check_tokens") != "contradicted").then(|| number(column, entry))?
+}
+
+fn number(column: &'static str, entry: &Entry) -> Option<f64> {
+    entry.row.field(column).parse().ok().filter(|value: &f64| value.is_finite() && *value > 0.0)
+}

@@ -1,0 +1,142 @@
+//! What to ship, what would change it, and what nobody can promise.
+
+use super::{
+    rank::TOLD,
+    types::{Among, Answer, Closest, Finding, Group, Ranking, Standing, State, Sure, Verdict},
+    wish::Wish,
+};
+use crate::words::{count, percent};
+
+/// Share of the draws from which on a candidate may be first after all.
+const MAY_BE_FIRST: f64 = 1.0 - TOLD;
+
+/// No recommendation.
+pub fn nothing(reason: String) -> Verdict {
+    Verdict { kind: Answer::NoRecommendation, candidates: Vec::new(), reason }
+}
+
+/// What to ship of a group. Undecidable is an answer.
+pub fn verdict(group: &Group, wish: &Wish) -> Verdict {
+    let in_state = |state: State| group.candidates.iter().filter(|c| c.state == state).count();
+    if group.class == "emulator" {
+        return nothing("emulator time is not device time: nothing is ranked and nothing is selected from it".to_owned());
+    }
+    let passing: Vec<&Ranking> = group.rankings.iter().filter(|ranking| ranking.among == Among::Passing).collect();
+    let [ranking] = passing[..] else {
+        let (passes, open, vetoed) = (in_state(State::Passes), in_state(State::Undecided), in_state(State::Vetoed));
+        return nothing(match (passing.len(), passes, open, vetoed) {
+            (0, 1.., ..) => "what passes was timed in different ways within itself".to_owned(),
+            (0, _, 1.., _) => {
+                format!(
+                    "no candidate is shown to meet every requirement; {} not vetoed, and what would decide stands in the table",
+                    is_are(open)
+                )
+            }
+            (0, _, _, 1..) => "a measured figure vetoes every candidate that was measured".to_owned(),
+            (0, ..) => "no candidate has figures that count and can be ranked".to_owned(),
+            (n, ..) => format!("candidates that pass were timed in {n} ways, and nothing is ranked across them"),
+        });
+    };
+    let Some(first) = ranking.places.first().map(|place| place.candidate) else {
+        return nothing("nothing of what is preferred was measured for all candidates".to_owned());
+    };
+    let name = &group.candidates[first].name;
+    let open = match in_state(State::Undecided) {
+        0 => String::new(),
+        n => format!("; {} not decided and could still come first", is_are(n)),
+    };
+    match &ranking.sure {
+        Sure::Alone if wish.needs.is_empty() => {
+            nothing(format!("{name} is the only candidate with figures, and nothing is required: there is no choice to make"))
+        }
+        Sure::Alone => recommended(first, format!("{name} is the only candidate that is shown to meet every requirement{open}")),
+        Sure::Bootstrap { resamples, first: share, .. } if *share >= TOLD => recommended(
+            first,
+            format!("{name} is first in {} of {resamples} resamples of the launches, within this session only{open}", share_words(*share)),
+        ),
+        Sure::Intervals { launches, ahead: true } => recommended(
+            first,
+            format!(
+                "{name} is ahead even with the bad ends of its 95 % intervals against the good ends of the others'; {launches} launches are too few for a bootstrap, and it holds within this session only{open}"
+            ),
+        ),
+        Sure::Bootstrap { resamples, first: share, .. } => {
+            let may = |place: &&super::types::Place| place.candidate == first || place.first.is_some_and(|share| share >= MAY_BE_FIRST);
+            let candidates: Vec<usize> = ranking.places.iter().filter(may).map(|place| place.candidate).collect();
+            let reason = format!(
+                "{name} leads and is first in {} of {resamples} resamples of the launches only, within this session",
+                share_words(*share)
+            );
+            Verdict { kind: Answer::NotToldApart, candidates, reason }
+        }
+        Sure::Intervals { launches, ahead: false } => not_told(
+            ranking,
+            format!(
+                "{name} leads by the medians and its intervals overlap those of others; {launches} launches are too few for a bootstrap"
+            ),
+        ),
+        Sure::Unknown { launches } => not_told(
+            ranking,
+            format!(
+                "{name} leads by the medians, and how sure that is nobody can tell: {} too few for an interval",
+                is_are_launches(*launches)
+            ),
+        ),
+    }
+}
+
+fn recommended(candidate: usize, reason: String) -> Verdict {
+    Verdict { kind: Answer::Recommended, candidates: vec![candidate], reason }
+}
+
+fn not_told(ranking: &Ranking, reason: String) -> Verdict {
+    Verdict { kind: Answer::NotToldApart, candidates: ranking.places.iter().map(|place| place.candidate).collect(), reason }
+}
+
+fn is_are(n: usize) -> String {
+    format!("{} {}", count(n, "candidate"), if n == 1 { "is" } else { "are" })
+}
+
+fn is_are_launches(n: usize) -> String {
+    format!("{} {}", count(n, "launch"), if n == 1 { "is" } else { "are" })
+}
+
+/// A share in words, not rounded to certainty.
+pub fn share_words(share: f64) -> String {
+    if share < 1.0 && share > 0.999 { "over 99.9 %".to_owned() } else { percent((share * 1e3).round() / 1e3) }
+}
+
+/// The passed requirement with the least room, of what is recommended.
+pub fn closest(group: &Group) -> Option<Closest> {
+    let [candidate] = group.verdict.candidates[..] else { return None };
+    let room = |finding: &Finding| {
+        let slack = finding.judged.as_ref()?.slack.filter(|_| finding.standing == Standing::Passed)?;
+        Some(Closest { need: finding.need, candidate, slack })
+    };
+    group.candidates[candidate].findings.iter().filter_map(room).min_by(|a, b| a.slack.total_cmp(&b.slack))
+}
+
+/// What was not measured: of what is recommended; without a recommendation, what is measured of no candidate.
+pub fn unpromised(group: &Group, wish: &Wish) -> Vec<String> {
+    let shown = |finding: &&Finding| finding.standing == Standing::NotMeasured;
+    let words = |finding: &Finding| format!("{}: {}", wish.needs[finding.need].words, finding.why);
+    let measured: Vec<&super::types::Candidate> = match group.verdict.candidates[..] {
+        [one] => vec![&group.candidates[one]],
+        _ => group.candidates.iter().filter(|c| !c.cells.is_empty() && c.state != State::Headroom).collect(),
+    };
+    let mut all: Vec<String> = Vec::new();
+    for need in 0..wish.needs.len() {
+        let findings: Vec<&Finding> = measured.iter().flat_map(|c| c.findings.iter().filter(|finding| finding.need == need)).collect();
+        if let Some(first) = findings.first().filter(|_| findings.iter().all(shown)) {
+            all.push(words(first));
+        }
+    }
+    let dropped = group.rankings.iter().flat_map(|ranking| &ranking.dropped);
+    for words in dropped.map(|dropped| format!("{} is preferred and not weighed: {}", dropped.metric, dropped.why)) {
+        if !all.contains(&words) {
+            all.push(words);
+        }
+    }
+    all.extend(wish.use_case.iter().flat_map(|use_case| use_case.unasked.clone()));
+    all
+}

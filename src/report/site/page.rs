@@ -1,0 +1,110 @@
+//! The site's files: index and pages of trends, whole or as they were.
+
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use serde::Serialize;
+
+use super::view::{DevicePage, Link, Site, Trends};
+use crate::report::{
+    ReportError,
+    charts::{Swatch, VERDICTS, spark},
+    page::{put, rendered},
+};
+
+/// The file that the site begins with, and that each run's page is.
+pub const INDEX: &str = "index.html";
+/// The judgement that `bench gate --site` leaves beside a run's page.
+pub const GATE: &str = "gate.json";
+
+#[derive(Serialize)]
+struct Index<'a> {
+    palette: Vec<Swatch>,
+    site: &'a Site,
+}
+
+#[derive(Serialize)]
+struct Device<'a> {
+    palette: Vec<Swatch>,
+    tool: &'a str,
+    device: &'a DevicePage,
+    drawings: Vec<Vec<String>>,
+}
+
+/// Writes the index and the pages of trends, and removes pages of trends that the site has no more; gives the index' path. Pages of runs
+/// are not touched.
+pub fn write(site: &Site, out: &Path) -> Result<PathBuf, ReportError> {
+    let palette = || VERDICTS.iter().map(|(_, swatch)| *swatch).collect();
+    for device in &site.pages {
+        let drawings = device.trends.iter().map(drawings).collect::<Result<Vec<_>, _>>()?;
+        let page = rendered("device.html", &Device { palette: palette(), tool: &site.tool, device, drawings })?;
+        put(&page, out, &device.file)?;
+    }
+    let index = put(&rendered("site.html", &Index { palette: palette(), site })?, out, INDEX)?;
+    let kept: BTreeSet<&str> = site.pages.iter().map(|page| page.file.as_str()).collect();
+    for name in names(out)?.iter().filter(|name| is_of_a_device(name) && !kept.contains(name.as_str())) {
+        match fs::remove_file(out.join(name)) {
+            // Another bench may have been here.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(ReportError::io(out.join(name))(error)),
+            _ => {}
+        }
+    }
+    Ok(index)
+}
+
+fn drawings(trends: &Trends) -> Result<Vec<String>, ReportError> {
+    let name = |cell: &str| format!("{} of {cell} over the runs; its verdict and last figure stand beside it", trends.metric);
+    trends.rows.iter().map(|row| spark(&row.values, &row.steps, row.verdict, &name(&row.cell))).collect()
+}
+
+fn is_of_a_device(name: &str) -> bool {
+    name.strip_prefix("device-").is_some_and(|rest| rest.ends_with(".html"))
+}
+
+fn names(folder: &Path) -> Result<Vec<String>, ReportError> {
+    let entries = fs::read_dir(folder).map_err(ReportError::io(folder))?;
+    Ok(entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect())
+}
+
+/// Leaves a judgement in the folder of a run's page, whole or not at all.
+pub fn keep(judgement: &str, folder: &Path) -> Result<(), ReportError> {
+    put(judgement, folder, GATE).map(drop)
+}
+
+/// Pages in the site's folder that are none of these: of runs that are gone, of comparisons.
+pub fn others(out: &Path, known: &BTreeSet<String>) -> Vec<Link> {
+    // No folder yet is one without pages.
+    let mut found = names(out).unwrap_or_default();
+    found.retain(|name| !known.contains(name) && out.join(name).join(INDEX).is_file());
+    found.sort();
+    found.into_iter().map(|name| Link { href: Some(format!("{}/{INDEX}", href(&name))), text: name }).collect()
+}
+
+/// Whether a run's page is there and not older than what it is made of.
+pub fn is_fresh(run: &Path, page: &Path) -> bool {
+    let changed = |path: &Path| fs::metadata(path).and_then(|found| found.modified()).ok();
+    let made_of = |path: &Path| {
+        path.extension().is_some_and(|end| end == "csv")
+            || path.file_name().is_some_and(|name| ["manifest.json", "plan.toml", "journal.jsonl"].iter().any(|own| name == *own))
+    };
+    let Ok(entries) = fs::read_dir(run) else { return false };
+    let newest: Option<SystemTime> =
+        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| made_of(path)).filter_map(|path| changed(&path)).max();
+    changed(page).zip(newest).is_some_and(|(page, tables)| page >= tables)
+}
+
+/// A name of a file as a part of an address: all but letters, digits and `-._~` of ASCII in percent (RFC 3986), so that no name is a scheme, a folder
+/// above, or the end of an attribute.
+pub fn href(name: &str) -> String {
+    name.bytes().fold(String::new(), |mut out, byte| {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(byte.into()),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+        out
+    })
+}

@@ -1,0 +1,106 @@
+//! Columns, and rows that belong together.
+
+use std::collections::HashMap;
+
+/// The columns that were asked for. One that the file lacks is there too, without a value in any row.
+#[derive(Debug, Default)]
+pub struct Columns {
+    /// The file's own header.
+    pub header: Vec<String>,
+    /// The file ends within a line, which is not among the rows.
+    pub cut: bool,
+    /// Number of rows.
+    pub rows: usize,
+    pub(crate) words: Vec<(String, Words)>,
+    pub(crate) numbers: Vec<(String, Numbers)>,
+}
+
+/// A column of text: the different words, and which one each row has.
+#[derive(Debug, Default)]
+pub struct Words {
+    /// The different words in the order of their first rows; the first is the empty one, whether a row has it or not.
+    pub names: Vec<String>,
+    /// Of each row the place in `names`.
+    pub codes: Vec<u32>,
+}
+
+/// A column of numbers.
+#[derive(Debug, Default)]
+pub struct Numbers {
+    /// One for each row; NaN where there is none.
+    pub values: Vec<f64>,
+    /// Rows in which something stands that is no number, or none that can have been measured ([`MOST`](crate::MOST)).
+    pub not_numbers: usize,
+}
+
+/// Rows that have the same words in some columns.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Group {
+    /// The words' places, in the order of the columns.
+    pub codes: Vec<u32>,
+    /// The rows, ascending.
+    pub rows: Vec<u32>,
+}
+
+impl Words {
+    /// The word of a row.
+    pub fn at(&self, row: u32) -> &str {
+        &self.names[self.codes[row as usize] as usize]
+    }
+}
+
+impl Numbers {
+    /// The number of a row.
+    pub fn at(&self, row: u32) -> Option<f64> {
+        Some(self.values[row as usize]).filter(|value| !value.is_nan())
+    }
+}
+
+impl Columns {
+    /// A column of text.
+    ///
+    /// # Panics
+    /// When it was not asked for.
+    pub fn words(&self, name: &str) -> &Words {
+        of(&self.words, name)
+    }
+
+    /// A column of numbers.
+    ///
+    /// # Panics
+    /// When it was not asked for.
+    pub fn numbers(&self, name: &str) -> &Numbers {
+        of(&self.numbers, name)
+    }
+
+    /// Values of all columns of numbers that are none.
+    pub fn not_numbers(&self) -> usize {
+        self.numbers.iter().map(|(_, column)| column.not_numbers).sum()
+    }
+
+    /// Of these rows, which belong together: those with the same words in these columns. Groups stand in the order of their first rows.
+    pub fn groups(&self, rows: impl IntoIterator<Item = u32>, columns: &[&str]) -> Vec<Group> {
+        let columns: Vec<&[u32]> = columns.iter().map(|name| self.words(name).codes.as_slice()).collect();
+        let (mut found, mut places): (Vec<Group>, HashMap<Vec<u32>, usize>) = (Vec::new(), HashMap::new());
+        let mut codes = Vec::with_capacity(columns.len());
+        for row in rows {
+            codes.clear();
+            codes.extend(columns.iter().map(|column| column[row as usize]));
+            // Rows of a group often follow each other.
+            let place = match found.len().checked_sub(1).filter(|last| found[*last].codes == codes) {
+                Some(last) => last,
+                None => *places.entry(codes.clone()).or_insert_with(|| {
+                    found.push(Group { codes: codes.clone(), rows: Vec::new() });
+                    found.len() - 1
+                }),
+            };
+            found[place].rows.push(row);
+        }
+        found
+    }
+}
+
+fn of<'a, T>(columns: &'a [(String, T)], name: &str) -> &'a T {
+    let found = columns.iter().find(|(known, _)| known == name);
+    &found.unwrap_or_else(|| panic!("the column {name} was not asked for")).1
+}

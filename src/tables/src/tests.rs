@@ -1,0 +1,77 @@
+use std::fs;
+
+use super::{Columns, Group, Problem, Wanted, read};
+
+fn table(text: &[u8], wanted: &Wanted) -> Result<Columns, Problem> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.csv");
+    fs::write(&path, text).unwrap();
+    read(&path, wanted)
+}
+
+const WANTED: Wanted = Wanted { words: &["cell", "name"], numbers: &["value"], only: &[("pass", "measure")] };
+
+#[test]
+fn rows_become_columns() {
+    let text = b"pass,cell,value,name\nmeasure,a,1.5,x\nprofile,a,9,x\nmeasure,b, -2e3 ,\"y, \"\"z\"\"\"\nmeasure,a,,x\nmeasure,b,inf,\nmeasure,b,-1.7e308,x\nmeasure,b,two,x\n";
+    let found = table(text, &WANTED).unwrap();
+    assert_eq!((found.rows, found.cut, found.header.join(" ")), (6, false, "pass cell value name".to_owned()));
+    let cells: Vec<&str> = (0..6).map(|row| found.words("cell").at(row)).collect();
+    let names: Vec<&str> = (0..6).map(|row| found.words("name").at(row)).collect();
+    assert_eq!((cells.concat(), names), ("ababbb".to_owned(), vec!["x", "y, \"z\"", "x", "", "x", "x"]));
+    let values: Vec<Option<f64>> = (0..6).map(|row| found.numbers("value").at(row)).collect();
+    assert_eq!(values, [Some(1.5), Some(-2000.0), None, None, None, None]);
+    assert_eq!(found.not_numbers(), 3, "inf, -1.7e308 and two; an empty value is absent and not wrong");
+}
+
+#[test]
+fn groups_are_what_a_map_makes_of_the_rows() {
+    let mut text = String::from("cell,name,value\n");
+    let mut wanted: Vec<((u32, u32), Vec<u32>)> = Vec::new();
+    for row in 0..5000_u32 {
+        // 3,571 is prime to all of them: words come in runs, in turns and out of order.
+        let key = (row / 700, (row * 3571) % 5 * u32::from(row % 11 != 0));
+        text.push_str(&format!("c{},n{},{row}\n", key.0, key.1));
+        match wanted.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, rows)) => rows.push(row),
+            None => wanted.push((key, vec![row])),
+        }
+    }
+    let found = table(text.as_bytes(), &Wanted { only: &[], ..WANTED }).unwrap();
+    let groups = found.groups(0..5000, &["cell", "name"]);
+    let name = |column: &str, code: u32| found.words(column).names[code as usize].clone();
+    let told: Vec<_> =
+        groups.iter().map(|Group { codes, rows }| (name("cell", codes[0]) + &name("name", codes[1]), rows.clone())).collect();
+    assert_eq!(told, wanted.into_iter().map(|((cell, of), rows)| (format!("c{cell}n{of}"), rows)).collect::<Vec<_>>());
+    assert_eq!(found.groups([4, 2], &["cell"]), [Group { codes: vec![1], rows: vec![4, 2] }]);
+}
+
+#[test]
+fn half_a_line_is_not_a_row_and_a_ragged_one_is_named() {
+    let found = table(b"pass,cell,value\nmeasure,a,1\nmeasure,a,12", &WANTED).unwrap();
+    assert_eq!((found.rows, found.cut, found.numbers("value").values.clone()), (1, true, vec![1.0]));
+    let found = table(b"pass,cell,value\nmeasure,a", &WANTED).unwrap();
+    assert_eq!((found.rows, found.cut), (0, true));
+    let wrong = table(b"pass,cell,value\nmeasure,a,1\nmeasure,a\nmeasure,a,1\n", &WANTED).unwrap_err();
+    assert_eq!(wrong.to_string(), "line 3 has 2 values for 3 columns");
+}
+
+#[test]
+fn what_is_missing_is_empty() {
+    let found = table(b"pass,cell\nmeasure,a\n", &WANTED).unwrap();
+    assert_eq!((found.words("name").at(0), found.numbers("value").at(0)), ("", None));
+    assert_eq!(table(b"pass,cell,value\n", &WANTED).unwrap().rows, 0);
+    assert_eq!(table(b"", &Wanted { only: &[], ..WANTED }).unwrap().rows, 0);
+    for nothing in [&b""[..], b"cell,value\na,1\n"] {
+        assert_eq!(table(nothing, &WANTED).unwrap_err().to_string(), "it has no column pass");
+    }
+    // Bytes that are no UTF-8 are one word, not the end of the table.
+    assert_eq!(table(b"pass,cell\nmeasure,\xff\n", &WANTED).unwrap().words("cell").at(0), "\u{fffd}");
+}
+
+#[test]
+fn a_folder_is_no_table() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(read(dir.path(), &WANTED).unwrap_err().to_string(), "is no regular file");
+    assert!(matches!(read(&dir.path().join("none"), &WANTED), Err(Problem::Io(_))));
+}
