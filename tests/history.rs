@@ -433,3 +433,51 @@ fn another_processor_is_another_line() {
     let text = human(dir.path(), &["--cell", MNN]);
     assert!(text.contains(&format!("{MNN} on soc_model 57\n")) && text.contains(&format!("{MNN} on soc_model 69\n")), "{text}");
 }
+
+/// The site of thirty nights, kept by two processes at once, in a real browser: nothing complains, and what is drawn is what the tables say.
+#[test]
+fn the_site_of_many_nights_in_chromium() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = dir.path().join("runs");
+    for day in 0..30 {
+        night(day, if day < 20 { 1.0 } else { 0.9 }, 1.0).write(&runs);
+    }
+    let site = || {
+        let mut command = bench(dir.path());
+        command.args(["report", "--site", "site", "runs/20260130T020000Z-nightly-00001d"]).stdout(std::process::Stdio::null());
+        command.spawn().unwrap()
+    };
+    let both = [site(), site()];
+    assert!(both.map(|mut child| child.wait().unwrap().success()).iter().all(|done| *done));
+    let files: Vec<_> = fs::read_dir(dir.path().join("site")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(files.len(), 3, "index, device, the run: {files:?}");
+    let seen = |page: &str| {
+        let mut browser = std::process::Command::new(support::chromium());
+        browser.args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-sync",
+        ]);
+        browser.args(["--disable-component-update", "--enable-logging=stderr", "--virtual-time-budget=3000"]);
+        browser.arg(format!("--user-data-dir={}", dir.path().join("profile").display())).arg("--dump-dom");
+        let seen = run(browser.arg(format!("file://{}/site/{page}", dir.path().display()))).expect(0);
+        assert!(!seen.stderr.contains("CONSOLE"), "{page}: {}", seen.stderr);
+        seen.stdout
+    };
+    let index = seen("index.html");
+    for words in ["<b>30</b> runs", "href=\"device-phone-1.html\"", "href=\"20260130T020000Z-nightly-00001d/index.html\"", MNN, LONG] {
+        assert!(index.contains(words), "{words}");
+    }
+    let device = seen("device-phone-1.html");
+    assert!(device.contains("step on 2026-01-21") && !device.contains("NaN"), "{device}");
+    // The line of MNN's decode rate: 30 nights over 230 pixels, of which the first twenty lie above the others.
+    let drawing = device.split("decode_tok_s of ").find(|part| part.starts_with(MNN)).unwrap().split("</svg>").next().unwrap();
+    let points = drawing.split("points=\"").map(|part| part.split('"').next().unwrap()).find(|points| points.matches(',').count() == 30);
+    let heights: Vec<f64> = points.unwrap().split_whitespace().map(|at| at.split(',').nth(1).unwrap().parse().unwrap()).collect();
+    let lowest_before = heights[..20].iter().copied().fold(0.0, f64::max);
+    assert!(heights[20..].iter().all(|height| *height > lowest_before), "{heights:?}");
+    assert!(drawing.contains("points=\"160,0 160,36"), "the step is between the 20th and the 21st night: {drawing}");
+}

@@ -14,7 +14,10 @@ use super::{
     exit::{Code, Failed},
 };
 use crate::{
-    report::{Fonts, Kind, PngError, Report, ReportError, selection},
+    report::{
+        Fonts, Kind, PngError, Report, ReportError,
+        selection::{self, Selected},
+    },
     results::{folder, journal, manifest::Manifest, tables},
     run::events::Event,
     safe::printable_lines,
@@ -24,7 +27,7 @@ use crate::{
 
 pub use site::keep_gate;
 
-/// Makes the page of one or more runs with its summaries (summary.md, summary.csv) and says what to ship, or makes the site of a lab
+/// Makes the page of one or more runs, its summaries and its pictures, and says what to ship; or makes the site of a lab
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Run folders; with --site also one folder that holds them (default there: results)
@@ -33,12 +36,6 @@ pub struct Args {
     /// Folder for the page; it becomes OUT/<run>/index.html
     #[arg(long, default_value = "reports")]
     out: PathBuf,
-    /// Writes each chart of the page as an SVG file too, into DIR or else into `pictures` beside the page
-    #[arg(long, value_name = "DIR", num_args = 0..=1)]
-    svg: Option<Option<PathBuf>>,
-    /// The same as PNG files, written with the fonts of this system
-    #[arg(long, value_name = "DIR", num_args = 0..=1)]
-    png: Option<Option<PathBuf>>,
     /// Selects for another use than the scenario's: with that preset's weights, and its limits where the scenario has none of that metric
     #[arg(long = "use", value_name = "NAME", value_parser = use_case)]
     use_case: Option<&'static Preset>,
@@ -49,6 +46,12 @@ pub struct Args {
     /// these runs, unless it has one that is newer than its tables
     #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "use_case", "format", "svg", "png"])]
     site: Option<PathBuf>,
+    /// Writes each chart of the page as an SVG file too, into DIR or else into `pictures` beside the page
+    #[arg(long, value_name = "DIR", num_args = 0..=1)]
+    svg: Option<Option<PathBuf>>,
+    /// The same as PNG files, written with the fonts of this system
+    #[arg(long, value_name = "DIR", num_args = 0..=1)]
+    png: Option<Option<PathBuf>>,
 }
 
 /// The preset of a name.
@@ -74,42 +77,41 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     for folder in asked.iter().filter_map(|(_, folder)| folder.as_ref()?.as_ref()) {
         // `--svg RUN` takes the run for the folder.
         if folder.join("manifest.json").exists() {
-            let folder = folder.display();
-            return Err(super::usage(format!("{folder} is a run folder, and no place for pictures: name another, or give runs first")));
+            return Err(super::usage(format!(
+                "{} is a run folder, and no place for pictures: name another, or give runs first",
+                folder.display()
+            )));
         }
     }
     let folder = args.out.join(name(&args.runs[0]));
     let report = Report::of(&args.runs, args.use_case).map_err(failed)?;
     let page = report.write(&folder).map_err(failed)?;
-    let mut drawn = Vec::new();
-    let mut refused = Vec::new();
+    let (mut pictures, mut refused) = (Vec::new(), Vec::new());
     for (kind, place) in asked {
         let Some(place) = place else { continue };
         let place = place.clone().unwrap_or_else(|| folder.join("pictures"));
         let written = report.pictures(&place, kind, &Fonts::system()).map_err(failed)?;
-        drawn.push((kind, place, written.files));
+        pictures.push((place, kind, written.files.len()));
         refused.extend(written.refused);
     }
-    let selections: Vec<_> = args.runs.iter().map(|run| selection::read(run, args.use_case)).collect();
     match args.format {
         Format::Human => {
-            selections.iter().for_each(tell);
+            report.selected().iter().for_each(tell);
             super::print(&format!("{}\n", page.display()))?;
-            for (kind, place, files) in &drawn {
-                super::print(&format!("{}: {}\n", place.display(), words::count(files.len(), &format!("{kind} picture"))))?;
+            for (place, kind, n) in &pictures {
+                super::print(&format!("{}: {}\n", place.display(), words::count(*n, &format!("{kind} picture"))))?;
             }
         }
         Format::Json => {
-            let selections: Vec<Value> = selections.iter().map(machine).collect();
-            let pictures: Vec<&PathBuf> = drawn.iter().flat_map(|(.., files)| files).collect();
+            let selections: Vec<Value> = report.selected().iter().map(machine).collect();
+            let pictures: Vec<Value> =
+                pictures.iter().map(|(place, kind, n)| json!({ "folder": place, "kind": kind.to_string(), "files": n })).collect();
             let told = json!({ "page": page, "pictures": pictures, "selections": selections });
             super::print(&format!("{}\n", serde_json::to_string_pretty(&told)?))?;
         }
     }
     if refused.is_empty() { Ok(Code::Done) } else { Err(lacking(&refused)) }
 }
-
-type Selected = Result<selection::Selection, selection::Unselected>;
 
 /// The decision path and its table on the terminal: names of devices and models are a stranger's.
 fn tell(selected: &Selected) {
@@ -136,12 +138,18 @@ fn ready(run: &Path) -> anyhow::Result<()> {
     if !run.join("manifest.json").is_file() {
         return Err(super::usage(format!("{}: not a run folder (it has no manifest.json)", run.display())));
     }
+    // A pipe in place of a file would be waited for.
+    for file in ["plan.toml", "journal.jsonl"].map(|name| run.join(name)) {
+        if file.metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(super::usage(format!("{}: is no regular file: put the file back, or remove it", file.display())));
+        }
+    }
     if stale(run) { derive(run) } else { Ok(()) }
 }
 
 /// Makes the page and says where it is.
-pub fn page(runs: &[PathBuf], out: &Path, use_case: Option<&Preset>) -> anyhow::Result<PathBuf> {
-    Report::of(runs, use_case).and_then(|report| report.write(&out.join(name(&runs[0])))).map_err(failed)
+pub fn page(runs: &[PathBuf], out: &Path) -> anyhow::Result<PathBuf> {
+    Report::of(runs, None).and_then(|report| report.write(&out.join(name(&runs[0])))).map_err(failed)
 }
 
 /// The name of a run's page: its folder's own, wherever a link to it stands.
@@ -149,13 +157,13 @@ fn name(run: &Path) -> String {
     folder::id_of(&run.canonicalize().unwrap_or_else(|_| run.to_owned()))
 }
 
-fn failed(error: ReportError) -> anyhow::Error {
-    let code = match error {
+fn failed(e: ReportError) -> anyhow::Error {
+    let code = match e {
         ReportError::Io { .. } | ReportError::Png(PngError::NoFont | PngError::Missing(_)) => Code::Unavailable,
         ReportError::Chart(_) | ReportError::Template(_) | ReportError::Png(PngError::Drawing(_)) => Code::Bug,
         ReportError::NothingToReport | ReportError::NotARun(_) | ReportError::Table(_) => Code::Usage,
     };
-    Failed { code, message: error.to_string() }.into()
+    Failed { code, message: e.to_string() }.into()
 }
 
 /// The pictures that are not there for want of a font, and how it is come by; those that lack the same letters together.

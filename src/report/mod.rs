@@ -2,7 +2,7 @@
 //! charts as files.
 //!
 //! `load` reads the tables (the large ones as columns, the others with polars) into plain structs, `model` decides what the page says (pure, and
-//! the only place that does), `charts` draws, `templates/` lays out, `summary` and `pictures` pass it on. Nothing is measured or thrown away here: a figure that the tables don't hold
+//! the only place that does), `charts` draws, `templates/` lays out, `pictures` and `summary` pass it on. Nothing is measured or thrown away here: a figure that the tables don't hold
 //! is a dash with its reason, a cell that is not `ok` is in no chart and no ratio, and device classes have a panel each. Ranking is `selection`'s
 //! alone.
 //!

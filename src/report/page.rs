@@ -9,7 +9,14 @@ use std::{
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 
-use super::{ReportError, load, model, model::view::Page, pictures, policy::policy, selection, summary};
+use super::{
+    ReportError, load, model,
+    model::view::Page,
+    pictures,
+    policy::policy,
+    selection::{self, Selected},
+    summary,
+};
 use crate::{safe, scenario::Preset};
 
 /// The page's file in its folder.
@@ -40,21 +47,27 @@ const SCRIPT: &str = include_str!("templates/page.js");
 /// What there is to tell of some runs, read once.
 pub struct Report {
     runs: Vec<load::Run>,
+    selected: Vec<Selected>,
     page: Page,
 }
 
 impl Report {
-    /// Reads these run folders.
+    /// Reads these run folders. `use_case`: what is selected is judged for that preset.
     ///
-    /// `use_case`: what is selected is judged for that preset. Several runs stand below each other and are not set against each other: that is a comparison's.
+    /// Several runs stand below each other and are not set against each other: that is a comparison's.
     pub fn of(run_dirs: &[PathBuf], use_case: Option<&Preset>) -> Result<Self, ReportError> {
         if run_dirs.is_empty() {
             return Err(ReportError::NothingToReport);
         }
         let runs = run_dirs.iter().map(|dir| load::load(dir)).collect::<Result<Vec<_>, _>>()?;
-        let selected: Vec<_> = run_dirs.iter().map(|dir| selection::read(dir, use_case).map_err(|why| why.to_string())).collect();
+        let selected: Vec<_> = run_dirs.iter().map(|dir| selection::read(dir, use_case)).collect();
         let page = model::page(&runs, &selected)?;
-        Ok(Self { runs, page })
+        Ok(Self { runs, selected, page })
+    }
+
+    /// What to ship, of each run.
+    pub fn selected(&self) -> &[Selected] {
+        &self.selected
     }
 
     /// The HTML page.
@@ -84,9 +97,9 @@ impl Report {
 
     /// Writes `out/index.html` and the summaries beside it, each whole or not at all; gives the page's path.
     pub fn write(&self, out: &Path) -> Result<PathBuf, ReportError> {
-        put(self.markdown()?, out, summary::MARKDOWN)?;
-        put(self.table(), out, summary::TABLE)?;
-        put(self.html()?, out, INDEX)
+        put(self.markdown()?.as_bytes(), out, summary::MARKDOWN)?;
+        put(self.table().as_bytes(), out, summary::TABLE)?;
+        put(self.html()?.as_bytes(), out, INDEX)
     }
 
     /// Writes a file for each chart of the page into `folder`.
@@ -126,7 +139,7 @@ pub fn render(run_dirs: &[PathBuf], use_case: Option<&Preset>) -> Result<String,
     Report::of(run_dirs, use_case)?.html()
 }
 
-/// Writes a file `name` into the folder `out`, whole or not at all; gives its path.
+/// Writes a file into `out`, whole or not at all; gives its path.
 pub(super) fn put(bytes: impl AsRef<[u8]>, out: &Path, name: &str) -> Result<PathBuf, ReportError> {
     fs::create_dir_all(out).map_err(ReportError::io(out))?;
     let target = out.join(name);

@@ -152,6 +152,9 @@ def python_with_pandas():
         return given
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bench" / PANDAS.replace("==", "-")
     python = home / "bin/python"
+    if QUICK and not python.is_file():
+        print("without pandas, which --quick does not install")
+        return None
     if not python.is_file() or subprocess.run([python, "-c", "import pandas"], capture_output=True).returncode != 0:
         made = subprocess.run([sys.executable, "-m", "venv", "--clear", home], capture_output=True, text=True)
         made = made if made.returncode != 0 else subprocess.run([python, "-m", "pip", "install", "--quiet", PANDAS], capture_output=True, text=True)

@@ -6,7 +6,7 @@ cd "$(dirname "$0")"
 export PYTHONDONTWRITEBYTECODE=1
 [ "${1-}" = --quick ] || [ $# = 0 ] || { sed -n 2,3p "$0"; exit 2; }
 python3 -c 'import common; common.machine()'
-for name in cli history profile harness agent sampling; do
+for name in cli history report profile harness agent sampling; do
     python3 "$name.py" "$@"
 done
 cargo bench --quiet --profile dev --bench nights -- "$@"

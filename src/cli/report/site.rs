@@ -23,9 +23,12 @@ use crate::{
         nightly::{USUAL, output::Record},
         verdict::Verdict,
     },
-    report::site::{self, DevicePage, DeviceRow, GateRow, LeftOut, Link, ModelRow, RunRow, Site, Step, Trends, Worse},
+    report::{
+        Report,
+        site::{self, DevicePage, DeviceRow, GateRow, LeftOut, Link, ModelRow, RunRow, Site, Step, Trends, Worse},
+    },
     results::folder::id_of,
-    safe::printable,
+    safe::{printable, visible},
     words::figure,
 };
 
@@ -34,7 +37,9 @@ const ASKED: f64 = 0.02;
 
 pub fn main(given: &[PathBuf], out: &Path) -> anyhow::Result<Code> {
     let (folder, named) = folder(given)?;
-    let scan = history::scan(&folder).map_err(|e| usage(e.to_string()))?;
+    let mut scan = history::scan(&folder).map_err(|e| usage(e.to_string()))?;
+    // As the tables are read: a device has one page, whatever its name holds.
+    scan.runs.iter_mut().for_each(|run| run.device = visible(&run.device));
     let runs = named.clone().unwrap_or_else(|| scan.runs.iter().map(|run| run.folder.clone()).collect());
     let wrong = pages(&runs, out)?;
     let metrics: Vec<_> = USUAL.iter().filter_map(|name| metric::metrics(name).ok()).flatten().collect();
@@ -62,7 +67,7 @@ fn folder(given: &[PathBuf]) -> anyhow::Result<(PathBuf, Option<Vec<PathBuf>>)> 
         [one] if one.is_dir() && !is_run(one) => return Ok((one.clone(), None)),
         _ => {}
     }
-    let mut found: Option<PathBuf> = None;
+    let (mut found, mut runs): (Option<PathBuf>, Vec<PathBuf>) = (None, Vec::new());
     for run in given {
         let whole = run.canonicalize().map_err(|e| usage(format!("{}: {e}", run.display())))?;
         if !is_run(run) {
@@ -73,19 +78,21 @@ fn folder(given: &[PathBuf]) -> anyhow::Result<(PathBuf, Option<Vec<PathBuf>>)> 
             return Err(usage("the runs lie in different folders: a site is one of one folder of runs".to_owned()));
         }
         found = Some(holds);
+        runs.push(whole);
     }
-    Ok((found.unwrap_or_default(), Some(given.to_vec())))
+    Ok((found.unwrap_or_default(), Some(runs)))
 }
 
 /// Makes the pages that are missing or older than their tables; gives what is wrong with runs that can have none, by the names of their folders.
 fn pages(runs: &[PathBuf], out: &Path) -> anyhow::Result<BTreeMap<String, String>> {
     let mut wrong = BTreeMap::new();
     for run in runs {
-        let name = super::name(run);
+        let name = id_of(run);
         if site::is_fresh(run, &out.join(&name).join(site::INDEX)) {
             continue;
         }
-        let made = super::ready(run).and_then(|()| super::page(std::slice::from_ref(run), out, None));
+        let report = || Report::of(std::slice::from_ref(run), None)?.write(&out.join(&name));
+        let made = super::ready(run).and_then(|()| report().map_err(super::failed));
         if let Err(error) = made {
             // A disk that is full is nothing of the run's.
             if exit::of(&error) != Code::Usage {
@@ -115,7 +122,7 @@ impl Lab<'_> {
             left_out.iter().map(|one| LeftOut { name: self.link(&one.name, &one.name), why: self.why(&one.name, &one.why) }).collect();
         known.extend(left_out.iter().map(|one| one.name.text.clone()));
         // A run that went while the site was made.
-        let gone = self.named.iter().map(|run| super::name(run)).filter(|name| !known.contains(name)).collect::<Vec<_>>();
+        let gone = self.named.iter().map(|run| id_of(run)).filter(|name| !known.contains(name)).collect::<Vec<_>>();
         left_out
             .extend(gone.into_iter().map(|name| LeftOut { why: self.why(&name, "is no run that counts"), name: self.link(&name, &name) }));
         known.extend(left_out.iter().map(|one| one.name.text.clone()));

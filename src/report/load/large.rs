@@ -63,7 +63,7 @@ pub fn large(dir: &Path) -> Result<Large, TableError> {
 pub fn by_cell(table: &Columns) -> Vec<(CellKey, Vec<u32>)> {
     let [devices, cells] = ["device", "cell"].map(|name| shown(table, name));
     let key = |codes: &[u32]| CellKey { device: devices[codes[0] as usize].to_string(), cell: cells[codes[1] as usize].to_string() };
-    table.groups(0..table.rows as u32, &["device", "cell"]).into_iter().map(|group| (key(&group.codes), group.rows)).collect()
+    table.groups(&table.all(), &["device", "cell"]).into_iter().map(|group| (key(&group.codes), group.rows)).collect()
 }
 
 /// The different words of a column as they may be shown, each once.

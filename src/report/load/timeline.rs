@@ -45,7 +45,7 @@ fn sampled(table: &Columns) -> BTreeMap<CellKey, Timeline> {
     let mut found: BTreeMap<CellKey, Timeline> = BTreeMap::new();
     for (key, rows) in by_cell(table) {
         let timeline = found.entry(key).or_default();
-        for group in table.groups(rows, &["source", "name"]) {
+        for group in table.groups(&rows, &["source", "name"]) {
             let [source, name] = [&sources[group.codes[0] as usize], &names[group.codes[1] as usize]];
             let points: Vec<(f64, f64)> =
                 group.rows.iter().filter_map(|row| t.at(*row).zip(value.at(*row))).map(|(t, value)| (t / 1000.0, value)).collect();

@@ -10,7 +10,10 @@ use super::{
     verdict,
     wish::Wish,
 };
-use crate::{scenario::Subject, words::count};
+use crate::{
+    scenario::{Source, Subject},
+    words::count,
+};
 
 /// What the front looks at: speed, memory, energy, and what is left of the speed in the heat.
 const FRONT: [&str; 5] = ["ttft", "decode", "memory", "energy", "sustained-ratio"];
@@ -18,8 +21,8 @@ const FRONT: [&str; 5] = ["ttft", "decode", "memory", "energy", "sustained-ratio
 type Workload = (u32, u32, u32, String);
 type Measured = BTreeMap<Workload, Sample>;
 
-/// What is said of a pool.
-pub fn group(pool: &Pool, wish: &Wish) -> Group {
+/// What is said of a pool. `busy`: what else its computer did, in words.
+pub fn group(pool: &Pool, wish: &Wish, busy: Option<&str>) -> Group {
     let rankings = if pool.class == "emulator" { Vec::new() } else { rankings(&pool.picks, &wish.weights) };
     let mut group = Group {
         class: pool.class.clone(),
@@ -32,7 +35,7 @@ pub fn group(pool: &Pool, wish: &Wish) -> Group {
         unpromised: Vec::new(),
         closest: None,
     };
-    group.verdict = verdict::verdict(&group, wish);
+    group.verdict = verdict::verdict(&group, wish, busy);
     group.closest = verdict::closest(&group);
     group.unpromised = verdict::unpromised(&group, wish);
     group
@@ -75,7 +78,8 @@ fn ranking(timing: &str, among: Among, places: &[usize], picks: &[Pick], weights
         }
         let unit = subject.units.first().map_or("", |(unit, _)| unit).to_owned();
         let workloads = found.workloads.iter().map(words).collect();
-        dims.push(Dim { metric: weight.metric.clone(), unit, share, workloads, cut: found.cut });
+        let of_one_soak = matches!(subject.source, Source::Soak | Source::SoakRatio);
+        dims.push(Dim { metric: weight.metric.clone(), unit, share, workloads, cut: found.cut, of_one_soak });
     }
     let (on_front, front_over, front_without) = pareto(&all);
     let scores = scores(&terms);

@@ -21,7 +21,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use read::{Unselected, read};
+pub use read::{Selected, Unselected, read};
 pub use types::*;
 pub use words::{deciding, figure_words, first_words, ordered, sure_words, table};
 
@@ -41,7 +41,9 @@ pub fn select(plan: &Plan, run: &Run, evidence: &Evidence, asked: Option<&Preset
 
 fn of_wish(plan: &Plan, run: &Run, evidence: &Evidence, wish: Wish) -> Selection {
     let judged = judge_others(&wish.requirements, plan, run, evidence);
-    let groups = candidates::pools(plan, run, &wish, &judged).iter().map(|pool| group::group(pool, &wish)).collect();
+    let busy = run.busy();
+    let of_pool = |pool: &candidates::Pool| group::group(pool, &wish, busy.as_deref().filter(|_| pool.class == "pc"));
+    let groups = candidates::pools(plan, run, &wish, &judged).iter().map(of_pool).collect();
     let Wish { use_case, needs, weights, .. } = wish;
     Selection { run: run.id.clone(), use_case, needs, weights, groups }
 }

@@ -42,15 +42,23 @@ pub fn order(scores: &[f64]) -> Vec<usize> {
 /// How sure the best of these is, and the share of the draws in which each is first where launches are drawn.
 pub fn sure(candidates: &[Vec<Term>]) -> (Sure, Vec<Option<f64>>) {
     let none = vec![None; candidates.len()];
+    let scores = scores(candidates);
+    let best = match order(&scores)[..] {
+        [] | [_] => return (Sure::Alone, none),
+        [best, ..] => best,
+    };
     let counts = candidates.iter().flatten().filter_map(|term| match &term.sample {
-        Sample::One(_) => None,
+        Sample::Exact(_) => None,
+        // Of one soak.
+        Sample::Soak(_) => Some(1),
         Sample::Launches { values, .. } => Some(values.len()),
     });
-    let launches = counts.min().unwrap_or(1);
-    let Some(best) = order(&scores(candidates)).first().copied() else { return (Sure::Unknown { launches: 0 }, none) };
-    if candidates.len() == 1 {
-        return (Sure::Alone, none);
-    }
+    // What soaks add is not known; it is said, and what launches tell is told.
+    let of_launches = counts.clone().filter(|n| *n > 1).min();
+    let Some(launches) = of_launches.or_else(|| counts.min()) else {
+        let equals = scores.iter().filter(|score| **score >= scores[best]).count();
+        return (Sure::Exact { equals }, none);
+    };
     if launches >= N_SMALL {
         let firsts = firsts(candidates);
         let sure = Sure::Bootstrap { resamples: DRAWS, first: firsts[best], launches };
@@ -69,7 +77,7 @@ pub fn sure(candidates: &[Vec<Term>]) -> (Sure, Vec<Option<f64>>) {
 pub fn ends(terms: &[Term]) -> (f64, f64) {
     terms.iter().fold((0.0, 0.0), |(bad, good), term| {
         let own = match &term.sample {
-            Sample::One(value) => (*value, *value),
+            Sample::Exact(value) | Sample::Soak(value) => (*value, *value),
             Sample::Launches { .. } => {
                 interval(&term.sample.values(), DEFAULT_SEED).map_or((f64::NAN, f64::NAN), |found| (found.lo, found.hi))
             }
@@ -107,7 +115,7 @@ impl Drawer {
         let mut bundles: BTreeMap<(&str, Vec<i64>), Vec<(f64, Vec<(usize, f64)>)>> = BTreeMap::new();
         for term in terms {
             match &term.sample {
-                Sample::One(value) => fixed += log(term, *value),
+                Sample::Exact(value) | Sample::Soak(value) => fixed += log(term, *value),
                 Sample::Launches { values, bundle } => {
                     let mut ascending: Vec<(usize, f64)> = values.iter().map(|(_, value)| *value).enumerate().collect();
                     ascending.sort_by(|a, b| a.1.total_cmp(&b.1));

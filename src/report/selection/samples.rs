@@ -6,8 +6,10 @@ use crate::scenario::{Source, Subject};
 /// What is known of a metric at a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sample {
-    /// One value that no launch repeats: a size, an agreement, a soak.
-    One(f64),
+    /// A value that is what it is: a size, an agreement.
+    Exact(f64),
+    /// A value of one soak: it has a spread, which nobody knows.
+    Soak(f64),
     /// One value a launch.
     Launches {
         /// Number and value of each launch, by number.
@@ -21,7 +23,7 @@ impl Sample {
     /// The values without their launches.
     pub fn values(&self) -> Vec<f64> {
         match self {
-            Self::One(value) => vec![*value],
+            Self::Exact(value) | Self::Soak(value) => vec![*value],
             Self::Launches { values, .. } => values.iter().map(|(_, value)| *value).collect(),
         }
     }
@@ -38,9 +40,9 @@ pub fn sample(subject: &Subject, entry: &Entry) -> Option<Sample> {
         Source::Power => launches("decode_power_w", entry),
         Source::Energy if entry.row.field("energy_phase_method") == "regression" => None,
         Source::Energy => launches("energy_j_per_tok", entry),
-        Source::Soak => Some(Sample::One(soak("soak_tok_s", entry)? * soak("sustained_ratio", entry)?)),
-        Source::SoakRatio => soak("sustained_ratio", entry).map(Sample::One),
-        Source::Exact(column) => number(column, entry).map(Sample::One),
+        Source::Soak => Some(Sample::Soak(soak("soak_tok_s", entry)? * soak("sustained_ratio", entry)?)),
+        Source::SoakRatio => soak("sustained_ratio", entry).map(Sample::Soak),
+        Source::Exact(column) => number(column, entry).map(Sample::Exact),
         Source::Word(..) => None,
     }
 }

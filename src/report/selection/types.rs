@@ -245,6 +245,8 @@ pub struct Dim {
     pub workloads: Vec<String>,
     /// Some have more workloads.
     pub cut: bool,
+    /// Each value is of one soak: its spread is not known and in no share.
+    pub of_one_soak: bool,
 }
 
 /// A preference that could not be weighed.
@@ -277,6 +279,11 @@ pub struct Place {
 pub enum Sure {
     /// There is nobody else.
     Alone,
+    /// What was weighed is what it is, without a spread: sizes, agreements.
+    Exact {
+        /// How many share the first place.
+        equals: usize,
+    },
     /// Launches were drawn with replacement, so many times.
     Bootstrap {
         /// How often.

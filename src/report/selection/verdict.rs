@@ -5,7 +5,11 @@ use super::{
     types::{Among, Answer, Closest, Finding, Group, Ranking, Standing, State, Sure, Verdict},
     wish::Wish,
 };
-use crate::words::{count, percent};
+use crate::{
+    gate::busy,
+    scenario::{Source, Subject},
+    words::{count, percent},
+};
 
 /// Share of the draws from which on a candidate may be first after all.
 const MAY_BE_FIRST: f64 = 1.0 - TOLD;
@@ -15,8 +19,8 @@ pub fn nothing(reason: String) -> Verdict {
     Verdict { kind: Answer::NoRecommendation, candidates: Vec::new(), reason }
 }
 
-/// What to ship of a group. Undecidable is an answer.
-pub fn verdict(group: &Group, wish: &Wish) -> Verdict {
+/// What to ship of a group. Undecidable is an answer. `busy`: what else its computer did, which decides nothing about times (as in `gate`).
+pub fn verdict(group: &Group, wish: &Wish, busy: Option<&str>) -> Verdict {
     let in_state = |state: State| group.candidates.iter().filter(|c| c.state == state).count();
     if group.class == "emulator" {
         return nothing("emulator time is not device time: nothing is ranked and nothing is selected from it".to_owned());
@@ -40,6 +44,9 @@ pub fn verdict(group: &Group, wish: &Wish) -> Verdict {
     let Some(first) = ranking.places.first().map(|place| place.candidate) else {
         return nothing("nothing of what is preferred was measured for all candidates".to_owned());
     };
+    if let Some(busy) = busy.filter(|_| ranking.dims.iter().any(|dim| is_touched(&dim.metric))) {
+        return nothing(format!("the computer was busy with something else ({busy}), and times that were measured then decide nothing"));
+    }
     let name = &group.candidates[first].name;
     let open = match in_state(State::Undecided) {
         0 => String::new(),
@@ -50,6 +57,11 @@ pub fn verdict(group: &Group, wish: &Wish) -> Verdict {
             nothing(format!("{name} is the only candidate with figures, and nothing is required: there is no choice to make"))
         }
         Sure::Alone => recommended(first, format!("{name} is the only candidate that is shown to meet every requirement{open}")),
+        Sure::Exact { equals: 1 } => recommended(first, format!("{name} is first in figures that have no spread{open}")),
+        Sure::Exact { equals } => {
+            let candidates = ranking.places.iter().take(*equals).map(|place| place.candidate).collect();
+            Verdict { kind: Answer::NotToldApart, candidates, reason: "they are equal in all that was weighed".to_owned() }
+        }
         Sure::Bootstrap { resamples, first: share, .. } if *share >= TOLD => recommended(
             first,
             format!("{name} is first in {} of {resamples} resamples of the launches, within this session only{open}", share_words(*share)),
@@ -82,6 +94,15 @@ pub fn verdict(group: &Group, wish: &Wish) -> Verdict {
                 is_are_launches(*launches)
             ),
         ),
+    }
+}
+
+/// Whether what else a computer did is in a metric.
+fn is_touched(metric: &str) -> bool {
+    match Subject::parse(metric).map(|subject| subject.source) {
+        Some(Source::Metric(column)) => busy::touches(column),
+        Some(Source::Exact(_)) => false,
+        _ => true,
     }
 }
 

@@ -44,6 +44,8 @@ impl Selection {
             .filter(|(_, n)| *n > 0)
             .map(|(state, n)| {
                 let word = match state {
+                    State::Passes if self.needs.is_empty() && n == 1 => "has figures",
+                    State::Passes if self.needs.is_empty() => "have figures",
                     State::Passes if n == 1 => "meets every requirement",
                     State::Passes => "meet every requirement",
                     State::Undecided => "undecided",
@@ -54,7 +56,7 @@ impl Selection {
             })
             .collect();
         let required = match self.needs.len() {
-            0 => "Nothing is required, so that every candidate with figures passes".to_owned(),
+            0 => "Nothing is required".to_owned(),
             n => format!("Held against {}", count(n, "requirement")),
         };
         format!("{required}; of {}: {}.", count(group.candidates.len(), "candidate"), found.join(", "))
@@ -134,8 +136,11 @@ impl Selection {
             n if n > 4 => format!(" On the Pareto front of {}: {n} of them.", ranking.front_over.join(", ")),
             _ => format!(" On the Pareto front of {}: {}.", ranking.front_over.join(", "), front.join(", ")),
         };
+        let soaked: Vec<&str> = ranking.dims.iter().filter(|dim| dim.of_one_soak).map(|dim| dim.metric.as_str()).collect();
+        let soaked =
+            if soaked.is_empty() { String::new() } else { format!(" Of one soak each, its spread in no share: {}.", soaked.join(", ")) };
         format!(
-            "{who}{timing} by {}{usual}, over {}: {}{more} (1 is best in everything).{front}",
+            "{who}{timing} by {}{usual}, over {}: {}{more} (1 is best in everything).{soaked}{front}",
             dims.join(", "),
             count(workloads, "workload"),
             places.join(", ")
@@ -177,13 +182,14 @@ pub fn figure_words(value: f64, unit: &str) -> String {
 
 /// What a place's first says: `97 %`, or a dash where nothing was drawn.
 pub fn first_words(first: Option<f64>) -> String {
-    first.map_or_else(|| "–".to_owned(), share_words)
+    first.map_or_else(|| "—".to_owned(), share_words)
 }
 
 /// How sure a ranking is, in words.
 pub fn sure_words(sure: &Sure) -> String {
     match sure {
         Sure::Alone => "one candidate: nothing to order".to_owned(),
+        Sure::Exact { .. } => "what was weighed has no spread".to_owned(),
         Sure::Bootstrap { resamples, launches, .. } => {
             format!("{resamples} resamples of the launches ({launches} or more behind each value), within this session only")
         }
@@ -197,10 +203,10 @@ pub fn sure_words(sure: &Sure) -> String {
     }
 }
 
-/// The table of a selection as plain text: every candidate, best first, with what decides about it.
+/// The table of a selection as plain text: every candidate, best first, with what decides about it. Of an emulator nothing is selected.
 pub fn table(selection: &Selection) -> Vec<String> {
     let mut lines = Vec::new();
-    for group in &selection.groups {
+    for group in selection.groups.iter().filter(|group| group.class != "emulator") {
         lines.push(format!("{} on {} ({})", group.model, group.device, group.class));
         let rows: Vec<[String; 5]> = ordered(group).into_iter().map(|at| row(selection, group, at)).collect();
         lines.extend(aligned(&rows, |column| column != 2 && column != 3).into_iter().map(|line| format!("  {line}")));
@@ -226,9 +232,14 @@ fn row(selection: &Selection, group: &Group, at: usize) -> [String; 5] {
 
 /// What decides about a candidate: the findings that are not passed, or its own reason.
 pub fn deciding(selection: &Selection, candidate: &Candidate) -> String {
-    let open = candidate.findings.iter().filter(|finding| finding.standing != Standing::Passed);
-    let worst = if candidate.state == State::Vetoed { Standing::Violated } else { Standing::Undecided };
-    let found: Vec<String> = open.filter(|finding| finding.standing >= worst).map(|finding| selection.finding(finding)).collect();
+    // A figure decides; what was not measured is named, since its reason is as a rule the same for all.
+    let telling = if candidate.state == State::Vetoed { Standing::Violated } else { Standing::Undecided };
+    let stand = |standing: Standing| candidate.findings.iter().filter(move |finding| finding.standing == standing);
+    let mut found: Vec<String> = stand(telling).map(|finding| selection.finding(finding)).collect();
+    let lacking: Vec<&str> = stand(Standing::NotMeasured).map(|finding| selection.needs[finding.need].words.as_str()).collect();
+    if !lacking.is_empty() && matches!(candidate.state, State::Passes | State::Undecided) {
+        found.push(format!("not measured: {}", lacking.join(", ")));
+    }
     let own = candidate.reason.clone().filter(|_| found.is_empty() || candidate.state == State::Failed);
     own.into_iter().chain(found).collect::<Vec<_>>().join("; ")
 }

@@ -8,12 +8,16 @@ use std::{
 };
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::view::{DevicePage, Link, Site, Trends};
-use crate::report::{
-    ReportError,
-    charts::{Swatch, VERDICTS, spark},
-    page::{put, rendered},
+use crate::{
+    report::{
+        ReportError,
+        charts::{Swatch, VERDICTS, spark},
+        page::{put, rendered},
+    },
+    safe::visible,
 };
 
 /// The file that the site begins with, and that each run's page is.
@@ -41,10 +45,10 @@ pub fn write(site: &Site, out: &Path) -> Result<PathBuf, ReportError> {
     let palette = || VERDICTS.iter().map(|(_, swatch)| *swatch).collect();
     for device in &site.pages {
         let drawings = device.trends.iter().map(drawings).collect::<Result<Vec<_>, _>>()?;
-        let page = rendered("device.html", &Device { palette: palette(), tool: &site.tool, device, drawings })?;
+        let page = rendered("device.html", &shown(&Device { palette: palette(), tool: &site.tool, device, drawings }))?;
         put(&page, out, &device.file)?;
     }
-    let index = put(&rendered("site.html", &Index { palette: palette(), site })?, out, INDEX)?;
+    let index = put(&rendered("site.html", &shown(&Index { palette: palette(), site }))?, out, INDEX)?;
     let kept: BTreeSet<&str> = site.pages.iter().map(|page| page.file.as_str()).collect();
     for name in names(out)?.iter().filter(|name| is_of_a_device(name) && !kept.contains(name.as_str())) {
         match fs::remove_file(out.join(name)) {
@@ -54,6 +58,19 @@ pub fn write(site: &Site, out: &Path) -> Result<PathBuf, ReportError> {
         }
     }
     Ok(index)
+}
+
+/// What a page says with every text of it made visible: names of folders, manifests and judgements come from anywhere.
+fn shown(page: &impl Serialize) -> Value {
+    fn within(value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(visible(&text)),
+            Value::Array(all) => Value::Array(all.into_iter().map(within).collect()),
+            Value::Object(all) => Value::Object(all.into_iter().map(|(name, value)| (name, within(value))).collect()),
+            other => other,
+        }
+    }
+    within(serde_json::json!(page))
 }
 
 fn drawings(trends: &Trends) -> Result<Vec<String>, ReportError> {

@@ -78,12 +78,38 @@ impl Columns {
         self.numbers.iter().map(|(_, column)| column.not_numbers).sum()
     }
 
+    /// Puts the rows of another part of the same table behind these.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.cut |= other.cut;
+        for ((_, own), (_, of)) in self.words.iter_mut().zip(other.words) {
+            let mut known: HashMap<String, u32> = own.names.iter().cloned().zip(0..).collect();
+            let place = |name: String| {
+                *known.entry(name).or_insert_with_key(|name| {
+                    own.names.push(name.clone());
+                    own.names.len() as u32 - 1
+                })
+            };
+            let places: Vec<u32> = of.names.into_iter().map(place).collect();
+            own.codes.extend(of.codes.into_iter().map(|code| places[code as usize]));
+        }
+        for ((_, own), (_, of)) in self.numbers.iter_mut().zip(other.numbers) {
+            own.values.extend(of.values);
+            own.not_numbers += of.not_numbers;
+        }
+    }
+
+    /// The places of all rows.
+    pub fn all(&self) -> Vec<u32> {
+        (0..self.rows as u32).collect()
+    }
+
     /// Of these rows, which belong together: those with the same words in these columns. Groups stand in the order of their first rows.
-    pub fn groups(&self, rows: impl IntoIterator<Item = u32>, columns: &[&str]) -> Vec<Group> {
+    pub fn groups(&self, rows: &[u32], columns: &[&str]) -> Vec<Group> {
         let columns: Vec<&[u32]> = columns.iter().map(|name| self.words(name).codes.as_slice()).collect();
         let (mut found, mut places): (Vec<Group>, HashMap<Vec<u32>, usize>) = (Vec::new(), HashMap::new());
         let mut codes = Vec::with_capacity(columns.len());
-        for row in rows {
+        for &row in rows {
             codes.clear();
             codes.extend(columns.iter().map(|column| column[row as usize]));
             // Rows of a group often follow each other.

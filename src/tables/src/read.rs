@@ -1,11 +1,11 @@
-//! One pass over a file.
+//! One pass over a file, over the parts of a large one at once.
 
 use std::{
     collections::HashMap,
     fs::File,
-    io::{self, BufReader},
+    io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
     path::Path,
-    str,
+    str, thread,
 };
 
 use csv::{ByteRecord, ReaderBuilder};
@@ -15,6 +15,11 @@ use crate::columns::{Columns, Numbers, Words};
 
 /// Bytes that are read at once.
 const BUFFER: usize = 1 << 18;
+
+/// From so many bytes on a file is read in parts at once.
+const LARGE: u64 = 16 << 20;
+/// More of them help little: the disk and the memory are shared.
+const PARTS: usize = 4;
 
 /// No measurement has as much, in whichever unit; and sums and products of what is less stay numbers.
 pub const MOST: f64 = 1e100;
@@ -61,55 +66,156 @@ pub enum Problem {
 /// and is not taken.
 pub fn read(path: &Path, wanted: &Wanted<'_>) -> Result<Columns, Problem> {
     // Before it is opened: a pipe would be waited for.
-    if !path.metadata()?.is_file() {
+    let facts = path.metadata()?;
+    if !facts.is_file() {
         return Err(io::Error::other("is no regular file").into());
     }
-    let file = File::open(path)?;
-    let length = file.metadata()?.len();
-    let mut reader = ReaderBuilder::new().flexible(true).from_reader(BufReader::with_capacity(BUFFER, file));
+    let parts = if facts.len() < LARGE { 1 } else { thread::available_parallelism().map_or(1, usize::from).min(PARTS) };
+    in_parts(path, wanted, parts)
+}
+
+/// The same in so many parts at once. A part begins after the end of a line. That this is no end of a line within quotes is known afterwards, by the
+/// number of quotes in the parts; if it is one, or if anything is wrong, the file is read in one.
+pub(crate) fn in_parts(path: &Path, wanted: &Wanted<'_>, parts: usize) -> Result<Columns, Problem> {
+    let length = path.metadata()?.len();
+    let mut reader = ReaderBuilder::new().flexible(true).from_reader(BufReader::new(File::open(path)?));
     let header = reader.byte_headers()?.clone();
-    let place = |name: &str| header.iter().position(|column| column == name.as_bytes());
-    let mut words: Vec<_> = wanted.words.iter().map(|name| (place(name), Dictionary::new())).collect();
-    let mut numbers: Vec<_> = wanted.numbers.iter().map(|name| (place(name), Numbers::default())).collect();
-    let only = wanted.only.iter().map(|(name, text)| match place(name) {
-        Some(place) => Ok((place, text.as_bytes())),
-        None => Err(Problem::Column((*name).to_owned())),
-    });
-    let only = only.collect::<Result<Vec<_>, _>>()?;
-    let ends = ends(path, length)?;
-    let (mut cut, mut rows) = (false, 0_usize);
-    let mut record = ByteRecord::new();
-    while reader.read_byte_record(&mut record)? {
-        if !ends && reader.position().byte() >= length {
-            cut = true;
-            break;
-        }
-        if record.len() != header.len() {
-            let line = record.position().map_or(0, csv::Position::line);
-            return Err(Problem::Ragged { line, found: record.len(), columns: header.len() });
-        }
-        let text = |place: Option<usize>| place.and_then(|place| record.get(place)).unwrap_or_default();
-        if only.iter().any(|(place, wanted)| record.get(*place) != Some(*wanted)) {
-            continue;
-        }
-        rows += 1;
-        words.iter_mut().for_each(|(place, column)| column.push(text(*place)));
-        numbers.iter_mut().for_each(|(place, column)| column.push(text(*place)));
+    let table = Table { path, header: &header, wanted, places: Places::of(&header, wanted)?, ends: ends(path, length)?, length };
+    let begins = reader.position().byte();
+    let mut cuts = vec![begins];
+    for part in 1..parts as u64 {
+        let cut = line_after(path, begins + (length - begins) / parts as u64 * part)?;
+        cuts.extend(Some(cut).filter(|cut| *cut > cuts[cuts.len() - 1] && *cut < length));
     }
-    u32::try_from(rows).map_err(|_| Problem::Large)?;
-    let named = |name: &&str| (*name).to_owned();
-    Ok(Columns {
-        header: header.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect(),
-        cut,
-        rows,
-        words: wanted.words.iter().map(named).zip(words.into_iter().map(|(_, column)| column.words)).collect(),
-        numbers: wanted.numbers.iter().map(named).zip(numbers.into_iter().map(|(_, column)| column)).collect(),
-    })
+    cuts.push(length);
+    let read = |from: u64, to: u64| table.part(from, to);
+    let found = thread::scope(|scope| {
+        let rest: Vec<_> = cuts.windows(2).skip(1).map(|ends| scope.spawn(move || read(ends[0], ends[1]))).collect();
+        let first = read(cuts[0], cuts[1]);
+        let rest = rest.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        std::iter::once(first).chain(rest).collect::<Vec<_>>()
+    });
+    if found.len() > 1 && found.iter().any(|part| part.as_ref().map_or(true, |part| part.within_quotes)) {
+        return table.part(begins, length).map(|part| part.columns);
+    }
+    let mut whole: Option<Columns> = None;
+    for part in found {
+        let part = part?.columns;
+        match &mut whole {
+            None => whole = Some(part),
+            Some(whole) => whole.append(part),
+        }
+    }
+    let whole = whole.unwrap_or_default();
+    u32::try_from(whole.rows).map_err(|_| Problem::Large)?;
+    Ok(whole)
+}
+
+/// A table that is being read.
+struct Table<'a> {
+    path: &'a Path,
+    header: &'a ByteRecord,
+    wanted: &'a Wanted<'a>,
+    places: Places<'a>,
+    ends: bool,
+    length: u64,
+}
+
+/// Where the wanted columns are.
+struct Places<'a> {
+    words: Vec<Option<usize>>,
+    numbers: Vec<Option<usize>>,
+    only: Vec<(usize, &'a [u8])>,
+}
+
+/// A part of a table.
+struct Part {
+    columns: Columns,
+    /// It begins or ends within quotes, if it is not the last.
+    within_quotes: bool,
+}
+
+impl<'a> Places<'a> {
+    fn of(header: &ByteRecord, wanted: &Wanted<'a>) -> Result<Self, Problem> {
+        let place = |name: &str| header.iter().position(|column| column == name.as_bytes());
+        let only = wanted.only.iter().map(|(name, text)| match place(name) {
+            Some(place) => Ok((place, text.as_bytes())),
+            None => Err(Problem::Column((*name).to_owned())),
+        });
+        Ok(Self {
+            words: wanted.words.iter().map(|name| place(name)).collect(),
+            numbers: wanted.numbers.iter().map(|name| place(name)).collect(),
+            only: only.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl Table<'_> {
+    /// The rows from one byte to another.
+    fn part(&self, from: u64, to: u64) -> Result<Part, Problem> {
+        let mut file = File::open(self.path)?;
+        file.seek(SeekFrom::Start(from))?;
+        let source = Quotes { bytes: BufReader::with_capacity(BUFFER, file).take(to - from), odd: false };
+        let mut reader = ReaderBuilder::new().flexible(true).has_headers(false).buffer_capacity(BUFFER).from_reader(source);
+        let mut words: Vec<_> = self.places.words.iter().map(|place| (*place, Dictionary::new())).collect();
+        let mut numbers: Vec<_> = self.places.numbers.iter().map(|place| (*place, Numbers::default())).collect();
+        let (mut cut, mut rows) = (false, 0_usize);
+        let mut record = ByteRecord::new();
+        while reader.read_byte_record(&mut record)? {
+            if !self.ends && from + reader.position().byte() >= self.length {
+                cut = true;
+                break;
+            }
+            if record.len() != self.header.len() {
+                // The header is a line too.
+                let line = record.position().map_or(0, csv::Position::line) + 1;
+                return Err(Problem::Ragged { line, found: record.len(), columns: self.header.len() });
+            }
+            let text = |place: Option<usize>| place.and_then(|place| record.get(place)).unwrap_or_default();
+            if self.places.only.iter().any(|(place, wanted)| record.get(*place) != Some(*wanted)) {
+                continue;
+            }
+            rows += 1;
+            words.iter_mut().for_each(|(place, column)| column.push(text(*place)));
+            numbers.iter_mut().for_each(|(place, column)| column.push(text(*place)));
+        }
+        let named = |name: &&str| (*name).to_owned();
+        let columns = Columns {
+            header: self.header.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect(),
+            cut,
+            rows,
+            words: self.wanted.words.iter().map(named).zip(words.into_iter().map(|(_, column)| column.words)).collect(),
+            numbers: self.wanted.numbers.iter().map(named).zip(numbers.into_iter().map(|(_, column)| column)).collect(),
+        };
+        Ok(Part { columns, within_quotes: reader.into_inner().odd })
+    }
+}
+
+/// Bytes, and whether the quotes that have passed are an odd number.
+struct Quotes<R> {
+    bytes: R,
+    odd: bool,
+}
+impl<R: Read> Read for Quotes<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let n = self.bytes.read(into)?;
+        let quotes = into[..n].iter().fold(0_u8, |odd, byte| odd ^ u8::from(*byte == b'"'));
+        self.odd ^= quotes == 1;
+        Ok(n)
+    }
+}
+
+/// Where the next line begins after this byte.
+fn line_after(path: &Path, byte: u64) -> io::Result<u64> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(byte))?;
+    let mut line = Vec::new();
+    let read = BufReader::new(file).read_until(b'\n', &mut line)?;
+    Ok(byte + read as u64)
 }
 
 /// Whether a file ends with the end of a line.
 fn ends(path: &Path, length: u64) -> io::Result<bool> {
-    use io::{Read, Seek, SeekFrom};
     if length == 0 {
         return Ok(true);
     }

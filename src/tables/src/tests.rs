@@ -1,5 +1,6 @@
 use std::fs;
 
+use super::read::in_parts;
 use super::{Columns, Group, Problem, Wanted, read};
 
 fn table(text: &[u8], wanted: &Wanted) -> Result<Columns, Problem> {
@@ -38,12 +39,12 @@ fn groups_are_what_a_map_makes_of_the_rows() {
         }
     }
     let found = table(text.as_bytes(), &Wanted { only: &[], ..WANTED }).unwrap();
-    let groups = found.groups(0..5000, &["cell", "name"]);
+    let groups = found.groups(&found.all(), &["cell", "name"]);
     let name = |column: &str, code: u32| found.words(column).names[code as usize].clone();
     let told: Vec<_> =
         groups.iter().map(|Group { codes, rows }| (name("cell", codes[0]) + &name("name", codes[1]), rows.clone())).collect();
     assert_eq!(told, wanted.into_iter().map(|((cell, of), rows)| (format!("c{cell}n{of}"), rows)).collect::<Vec<_>>());
-    assert_eq!(found.groups([4, 2], &["cell"]), [Group { codes: vec![1], rows: vec![4, 2] }]);
+    assert_eq!(found.groups(&[4, 2], &["cell"]), [Group { codes: vec![1], rows: vec![4, 2] }]);
 }
 
 #[test]
@@ -74,4 +75,32 @@ fn a_folder_is_no_table() {
     let dir = tempfile::tempdir().unwrap();
     assert_eq!(read(dir.path(), &WANTED).unwrap_err().to_string(), "is no regular file");
     assert!(matches!(read(&dir.path().join("none"), &WANTED), Err(Problem::Io(_))));
+}
+
+#[test]
+fn parts_are_the_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.csv");
+    let told = |parts: usize| {
+        let found = in_parts(&path, &Wanted { only: &[], ..WANTED }, parts).map_err(|problem| problem.to_string())?;
+        let row =
+            |row: u32| format!("{} {} {:?}", found.words("cell").at(row), found.words("name").at(row), found.numbers("value").at(row));
+        Ok::<_, String>((found.all().into_iter().map(row).collect::<Vec<_>>(), found.cut, found.not_numbers()))
+    };
+    let plain: String = (0..999).map(|i| format!("c{},{i},n{}\n", i / 100, i % 7)).collect();
+    // A name of many lines, at which every part may begin.
+    let quoted: String = (0..40).map(|i| format!("c,{i},\"{}\"\n", "a,1,x\n".repeat(9))).collect();
+    for (rows, count) in [(plain.clone(), 999), (quoted.clone(), 40), (plain.clone() + &quoted, 1039), (String::new(), 0)] {
+        fs::write(&path, format!("cell,value,name\n{rows}")).unwrap();
+        let whole = told(1).unwrap();
+        assert_eq!(whole.0.len(), count);
+        for parts in [2, 3, 4, 50] {
+            assert_eq!(told(parts).unwrap(), whole, "{parts}");
+        }
+    }
+    // Half a line at the end, and the line that is wrong.
+    fs::write(&path, format!("cell,value,name\n{plain}c,5")).unwrap();
+    assert_eq!((told(4), told(4).unwrap().1, told(4).unwrap().0.len()), (told(1), true, 999));
+    fs::write(&path, format!("cell,value,name\n{plain}c,5\n{plain}")).unwrap();
+    assert_eq!(told(4).unwrap_err(), "line 1001 has 2 values for 3 columns");
 }

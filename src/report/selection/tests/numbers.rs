@@ -17,7 +17,7 @@ fn term(exponent: f64, values: &[f64], bundle: &str) -> Term {
 }
 
 fn one(exponent: f64, value: f64) -> Term {
-    Term { exponent, sample: Sample::One(value) }
+    Term { exponent, sample: Sample::Exact(value) }
 }
 
 #[test]
@@ -89,6 +89,11 @@ fn few_launches_have_no_share() {
     assert_eq!(pair(6, 1.05).0, Sure::Intervals { launches: 6, ahead: false });
     assert_eq!(pair(5, 2.0), (Sure::Unknown { launches: 5 }, vec![None, None]));
     assert_eq!(rank::sure(&[vec![term(-1.0, &A[..2], "a")]]).0, Sure::Alone);
+    // A size has no spread, a soak has one that nobody knows.
+    assert_eq!(rank::sure(&[vec![one(-1.0, 2.0)], vec![one(-1.0, 3.0)]]).0, Sure::Exact { equals: 1 });
+    assert_eq!(rank::sure(&[vec![one(-1.0, 2.0)], vec![one(-1.0, 2.0)]]).0, Sure::Exact { equals: 2 });
+    let soak = |value: f64| vec![Term { exponent: 1.0, sample: Sample::Soak(value) }];
+    assert_eq!(rank::sure(&[soak(2.0), soak(3.0)]).0, Sure::Unknown { launches: 1 });
     let (bad, good) = rank::ends(&[term(-1.0, &A[..6], "a"), term(1.0, &A[..6], "a")]);
     close(bad, (98.0_f64 / 104.0).ln());
     close(good, (104.0_f64 / 98.0).ln());

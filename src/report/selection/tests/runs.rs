@@ -174,6 +174,27 @@ fn settings_are_choices_and_workloads_are_what_all_have() {
     assert_eq!((group.candidates[0].cells.len(), group.candidates[0].lost), (1, 1));
 }
 
+/// As in `gate`: what a computer measured that was busy with something else decides nothing about times, and memory is its own.
+#[test]
+fn a_busy_computer_decides_nothing_about_times() {
+    let mut lab = Lab::new();
+    for (backend, value) in [("a", 100.0), ("b", 200.0)] {
+        let values = about(value, 12);
+        lab.cell(backend, 128, &[("device_class", "pc")], &[("ttft_ms", &values), ("peak_mem_mb", &values)]);
+    }
+    lab.run.manifest = serde_json::json!({ "device": { "class": "pc", "cores": 2 }, "host": { "load": "4.21 5.18 5.15 1/80 9" } });
+    let verdict = |lab: &mut Lab, word: &str| {
+        lab.prefer(&[(word, 1.0)]);
+        only(&lab.select()).verdict.clone()
+    };
+    assert_eq!(verdict(&mut lab, "memory").kind, Answer::Recommended);
+    let busy = verdict(&mut lab, "ttft");
+    assert_eq!(busy.kind, Answer::NoRecommendation);
+    assert!(busy.reason.starts_with("the computer was busy with something else (load 4.2 of 2 CPUs)"), "{}", busy.reason);
+    lab.run.manifest = serde_json::json!({});
+    assert_eq!(verdict(&mut lab, "ttft").kind, Answer::Recommended);
+}
+
 /// With twelve launches that overlap widely nobody is first often enough.
 #[test]
 fn candidates_that_are_not_told_apart_are_both_named() {
