@@ -5,7 +5,7 @@
 # licence. The last line says how many tests passed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-tests/setup.sh python3 python3-venv gcc libc6-dev chromium adb iproute2 qemu-user-static
+tests/setup.sh python3 python3-venv gcc libc6-dev chromium fonts-dejavu-core adb iproute2 qemu-user-static
 tests/browser.sh >/dev/null # prints where it is
 # The test phone takes a static agent; `bench runtimes build` is tried for a phone.
 ! command -v rustup >/dev/null || rustup target add x86_64-unknown-linux-musl aarch64-unknown-linux-musl aarch64-linux-android

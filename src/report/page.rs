@@ -141,13 +141,13 @@ pub fn render(run_dirs: &[PathBuf], use_case: Option<&Preset>) -> Result<String,
 }
 
 /// Writes a file into `out`, whole or not at all; gives its path.
-pub(super) fn put(bytes: &[u8], out: &Path, name: &str) -> Result<PathBuf, ReportError> {
+pub(super) fn put(bytes: impl AsRef<[u8]>, out: &Path, name: &str) -> Result<PathBuf, ReportError> {
     fs::create_dir_all(out).map_err(ReportError::io(out))?;
     let target = out.join(name);
     // In the same folder, since a rename does not cross file systems; the process id keeps two reports apart.
     let temporary = out.join(format!(".{name}.{}", std::process::id()));
     let written = fs::File::create(&temporary).and_then(|mut file| {
-        file.write_all(bytes)?;
+        file.write_all(bytes.as_ref())?;
         file.sync_all()
     });
     if let Err(source) = written.and_then(|()| fs::rename(&temporary, &target)) {

@@ -62,7 +62,7 @@ fn all(pictures: &[Picture], folder: &Path, kind: Kind, fonts: &Fonts) -> Result
     for picture in pictures {
         let svg = sheet(picture)?;
         let file = match kind {
-            Kind::Svg => put(svg.as_bytes(), folder, &format!("{}.svg", picture.name))?,
+            Kind::Svg => put(&svg, folder, &format!("{}.svg", picture.name))?,
             Kind::Png => match pixels_of(&svg, fonts) {
                 Ok(bytes) => put(&bytes, folder, &format!("{}.png", picture.name))?,
                 Err(error @ PngError::Missing(_)) => {

@@ -51,14 +51,17 @@ impl Sheet {
         const ROW: f64 = 24.0;
         let mut x = 0.0;
         for (key, words) in entries {
-            let (key_width, key_height, _) = charts::inside(key).ok_or_else(|| ReportError::Chart("its legend can't be read".into()))?;
-            let needs = key_width + 8.0 + width(words) * PX + 22.0;
+            // Some entries are words alone.
+            let (key_width, key_height, gap) = charts::inside(key).map_or((0.0, 0.0, 0.0), |(width, height, _)| (width, height, 8.0));
+            let needs = key_width + gap + width(words) * PX + 22.0;
             if x > 0.0 && x + needs > self.wide {
                 (x, self.y) = (0.0, self.y + ROW);
             }
             let middle = self.y + ROW / 2.0;
-            self.place(key, (EDGE + x, middle - key_height / 2.0), 1.0)?;
-            let (at, line, words) = (EDGE + x + key_width + 8.0, middle + PX * 0.35, escaped(words));
+            if !key.is_empty() {
+                self.place(key, (EDGE + x, middle - key_height / 2.0), 1.0)?;
+            }
+            let (at, line, words) = (EDGE + x + key_width + gap, middle + PX * 0.35, escaped(words));
             let _ = writeln!(self.body, r#"<text x="{at:.1}" y="{line:.1}" font-size="{PX}" fill="{INK}">{words}</text>"#);
             x += needs;
         }

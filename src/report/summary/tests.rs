@@ -19,7 +19,7 @@ fn rows(text: &str) -> Vec<std::collections::BTreeMap<String, String>> {
 #[test]
 fn the_table_has_every_figure_of_the_run_and_every_cell_without() {
     let (_keep, dir) = run();
-    let report = Report::of(std::slice::from_ref(&dir)).expect("a report");
+    let report = Report::of(std::slice::from_ref(&dir), None).expect("a report");
     let found = rows(&report.table());
     let cells = rows(&fs::read_to_string(dir.join("cells.csv")).expect("cells"));
     assert_eq!(cells.len(), 25);
@@ -49,14 +49,14 @@ fn a_name_is_no_formula_to_a_spreadsheet() {
     let (_keep, dir) = run();
     let cells = fs::read_to_string(dir.join("cells.csv")).expect("cells");
     fs::write(dir.join("cells.csv"), cells.replace(",tiny,", ",\"=HYPERLINK(\"\"x\"\")\",")).expect("cells");
-    let table = Report::of(&[dir]).expect("a report").table();
+    let table = Report::of(&[dir], None).expect("a report").table();
     assert!(rows(&table).iter().all(|row| row["model"] == "'=HYPERLINK(\"x\")"));
 }
 
 #[test]
 fn the_markdown_has_the_figures_the_failures_and_what_they_are() {
     let (_keep, dir) = run();
-    let report = Report::of(std::slice::from_ref(&dir)).expect("a report");
+    let report = Report::of(std::slice::from_ref(&dir), None).expect("a report");
     let text = report.markdown().expect("a summary");
     for words in [
         "## HTP emulator",
@@ -98,7 +98,7 @@ fn names_are_text_in_markdown() {
     let cells = fs::read_to_string(dir.join("cells.csv")).expect("cells");
     let evil = ",\"a|b`c`<img src=x onerror=y>[l](http://evil) @you **b**\",";
     fs::write(dir.join("cells.csv"), cells.replace(",tiny,", evil).replace(",mnn,", evil)).expect("cells");
-    let text = Report::of(&[dir]).expect("a report").markdown().expect("a summary");
+    let text = Report::of(&[dir], None).expect("a report").markdown().expect("a summary");
     for markup in ["<img", "](http", "@you", "**b**", "`c`", "a|b", "://"] {
         assert!(!text.contains(markup), "{markup} in {text}");
     }

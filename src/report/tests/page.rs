@@ -197,7 +197,7 @@ fn the_page_is_the_same_each_time_and_written_whole() {
     let out = keep.path().join("reports/x");
     let path = Report::of(&[dir.clone(), dir.clone()], None).and_then(|report| report.write(&out)).expect("a report");
     assert_eq!(path, out.join("index.html"));
-    assert_eq!(fs::read_dir(&out).expect("a folder").count(), 1, "no temporary file is left");
+    assert_eq!(fs::read_dir(&out).expect("a folder").count(), 3, "the page and two summaries; no temporary file is left");
     assert_eq!(fs::read_to_string(&path).expect("the page"), render(&[dir.clone(), dir], None).expect("a page"));
     assert!(fs::read_to_string(&path).expect("the page").contains("2 runs below each other"));
 }

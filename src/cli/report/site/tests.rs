@@ -48,6 +48,10 @@ fn files(out: &Path) -> BTreeMap<String, (u64, i64, i64)> {
         for path in inner {
             let facts = path.metadata().unwrap();
             let name = path.strip_prefix(out).unwrap().to_string_lossy().into_owned();
+            // Beside each run's page, and written with it.
+            if name.ends_with("/summary.md") || name.ends_with("/summary.csv") {
+                continue;
+            }
             found.insert(name, (facts.ino(), facts.mtime(), facts.mtime_nsec()));
         }
     }
