@@ -131,7 +131,7 @@ pub(super) fn rendered(template: &str, page: &impl Serialize) -> Result<String, 
     let style = environment.get_template("style.css")?.render(minijinja::context! { page })?;
     let policy = policy(&style, SCRIPT);
     let text = environment.get_template(template)?.render(minijinja::context! { page, style, policy, script => SCRIPT })?;
-    Ok(if template.ends_with(".html") { lang::say_page(text) } else { text })
+    Ok(if template == "summary.md" { text } else { lang::say_page(text) })
 }
 
 /// Renders the page of these run folders.
