@@ -99,7 +99,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
             report.selected().iter().for_each(tell);
             super::print(&format!("{}\n", page.display()))?;
             for (place, kind, n) in &pictures {
-                super::print(&format!("{}: {}\n", place.display(), words::count(*n, &format!("{kind} picture"))))?;
+                super::say(&format!("{}: {}\n", place.display(), words::count(*n, &format!("{kind} picture"))))?;
             }
         }
         Format::Json => {

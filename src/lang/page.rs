@@ -61,7 +61,9 @@ fn walk(html: &str, mut each: impl FnMut(Text, Option<&Held>)) {
             Token::StartTag(tag) => {
                 let own = Held::of(&tag);
                 if own.is_none() {
-                    attributes(&tag).into_iter().for_each(|attribute| each(attribute, held.as_ref()));
+                    for attribute in attributes(&tag) {
+                        each(attribute, held.as_ref());
+                    }
                 }
                 match &mut held {
                     Some(held) => held.opened(&tag),
@@ -69,11 +71,7 @@ fn walk(html: &str, mut each: impl FnMut(Text, Option<&Held>)) {
                     None => {}
                 }
             }
-            Token::EndTag(tag) => {
-                if held.as_mut().is_some_and(|held| held.closed(&tag.name)) {
-                    held = None;
-                }
-            }
+            Token::EndTag(tag) if held.as_mut().is_some_and(|held| held.closed(&tag.name)) => held = None,
             Token::String(string) => {
                 if let Ok(text) = std::str::from_utf8(&string.value) {
                     each(Text::Between(text, string.span.start..string.span.end), held.as_ref());

@@ -8,11 +8,12 @@ use std::{
 use super::template::{Piece, Template, decapitalised};
 
 /// The files of the table, in the order of the program's parts.
-pub const FILES: [(&str, &str); 9] = [
+pub const FILES: [(&str, &str); 10] = [
     ("words", include_str!("zh/words.toml")),
     ("page", include_str!("zh/page.toml")),
     ("figures", include_str!("zh/figures.toml")),
     ("reasons", include_str!("zh/reasons.toml")),
+    ("cards", include_str!("zh/cards.toml")),
     ("selection", include_str!("zh/selection.toml")),
     ("console", include_str!("zh/console.toml")),
     ("doctor", include_str!("zh/doctor.toml")),

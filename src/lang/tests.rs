@@ -14,7 +14,7 @@ use super::{
 };
 
 fn table(entries: &[(&str, &str)]) -> Table {
-    let text: String = entries.iter().map(|(key, value)| format!("{key:?} = {value:?}\n")).collect();
+    let text = entries.iter().map(|(key, value)| format!("{key:?} = {value:?}")).collect::<Vec<_>>().join("\n");
     Table::read(&[("test", &text)]).unwrap_or_else(|why| panic!("{why:?}"))
 }
 

@@ -201,9 +201,9 @@ pub fn has_words(text: &str) -> bool {
     text.as_bytes().windows(2).any(|two| two.iter().all(u8::is_ascii_alphabetic))
 }
 
-/// Whether a text may be the name of something or a number: one word, or none.
+/// Whether a text may be the name of something or a number: one word, or none; also several with dots between.
 fn is_name(text: &str) -> bool {
-    !text.contains(' ') || !has_words(text)
+    text.split(" · ").all(|part| !part.contains(' ') || !has_words(part))
 }
 
 /// A text without its full stop, and that of Chinese: it is part of no template.

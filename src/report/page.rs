@@ -130,8 +130,8 @@ pub(super) fn rendered(template: &str, page: &impl Serialize) -> Result<String, 
     // The policy names style sheet and script by the hash of every byte between their tags.
     let style = environment.get_template("style.css")?.render(minijinja::context! { page })?;
     let policy = policy(&style, SCRIPT);
-    let html = environment.get_template(template)?.render(minijinja::context! { page, style, policy, script => SCRIPT })?;
-    Ok(if template.ends_with(".html") { lang::say_page(html) } else { html })
+    let text = environment.get_template(template)?.render(minijinja::context! { page, style, policy, script => SCRIPT })?;
+    Ok(if template == "summary.md" { text } else { lang::say_page(text) })
 }
 
 /// Renders the page of these run folders.
