@@ -2,7 +2,10 @@
 
 mod site;
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Value, json};
 
@@ -11,16 +14,20 @@ use super::{
     exit::{Code, Failed},
 };
 use crate::{
-    report::{self, ReportError, selection},
+    report::{
+        Fonts, Kind, PngError, Report, ReportError,
+        selection::{self, Selected},
+    },
     results::{folder, journal, manifest::Manifest, tables},
     run::events::Event,
     safe::printable_lines,
     scenario::{self, Plan, Preset},
+    words,
 };
 
 pub use site::keep_gate;
 
-/// Makes the page of one or more runs and says what to ship, or makes the site of a lab
+/// Makes the page of one or more runs, its summaries and its pictures, and says what to ship; or makes the site of a lab
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Run folders; with --site also one folder that holds them (default there: results)
@@ -37,8 +44,14 @@ pub struct Args {
     format: Format,
     /// Keeps the site of a lab in this folder: an index of all runs beside these, a page of trends for each device, and a page of each of
     /// these runs, unless it has one that is newer than its tables
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "use_case", "format"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "use_case", "format", "svg", "png"])]
     site: Option<PathBuf>,
+    /// Writes each chart of the page as an SVG file too, into DIR or else into `pictures` beside the page
+    #[arg(long, value_name = "DIR", num_args = 0..=1)]
+    svg: Option<Option<PathBuf>>,
+    /// The same as PNG files, written with the fonts of this system
+    #[arg(long, value_name = "DIR", num_args = 0..=1)]
+    png: Option<Option<PathBuf>>,
 }
 
 /// The preset of a name.
@@ -60,23 +73,45 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         }
         ready(run)?;
     }
-    let page = page(&args.runs, &args.out, args.use_case)?;
-    let selections: Vec<_> = args.runs.iter().map(|run| selection::read(run, args.use_case)).collect();
+    let asked = [(Kind::Svg, &args.svg), (Kind::Png, &args.png)];
+    for folder in asked.iter().filter_map(|(_, folder)| folder.as_ref()?.as_ref()) {
+        // `--svg RUN` takes the run for the folder.
+        if folder.join("manifest.json").exists() {
+            return Err(super::usage(format!(
+                "{} is a run folder, and no place for pictures: name another, or give runs first",
+                folder.display()
+            )));
+        }
+    }
+    let folder = args.out.join(name(&args.runs[0]));
+    let report = Report::of(&args.runs, args.use_case).map_err(|e| failed(&e))?;
+    let page = report.write(&folder).map_err(|e| failed(&e))?;
+    let (mut pictures, mut refused) = (Vec::new(), Vec::new());
+    for (kind, place) in asked {
+        let Some(place) = place else { continue };
+        let place = place.clone().unwrap_or_else(|| folder.join("pictures"));
+        let written = report.pictures(&place, kind, &Fonts::system()).map_err(|e| failed(&e))?;
+        pictures.push((place, kind, written.files.len()));
+        refused.extend(written.refused);
+    }
     match args.format {
         Format::Human => {
-            selections.iter().for_each(tell);
+            report.selected().iter().for_each(tell);
             super::print(&format!("{}\n", page.display()))?;
+            for (place, kind, n) in &pictures {
+                super::print(&format!("{}: {}\n", place.display(), words::count(*n, &format!("{kind} picture"))))?;
+            }
         }
         Format::Json => {
-            let selections: Vec<Value> = selections.iter().map(machine).collect();
-            let told = json!({ "page": page, "selections": selections });
+            let selections: Vec<Value> = report.selected().iter().map(machine).collect();
+            let pictures: Vec<Value> =
+                pictures.iter().map(|(place, kind, n)| json!({ "folder": place, "kind": kind.to_string(), "files": n })).collect();
+            let told = json!({ "page": page, "pictures": pictures, "selections": selections });
             super::print(&format!("{}\n", serde_json::to_string_pretty(&told)?))?;
         }
     }
-    Ok(Code::Done)
+    if refused.is_empty() { Ok(Code::Done) } else { Err(lacking(&refused)) }
 }
-
-type Selected = Result<selection::Selection, selection::Unselected>;
 
 /// The decision path and its table on the terminal: names of devices and models are a stranger's.
 fn tell(selected: &Selected) {
@@ -113,8 +148,8 @@ fn ready(run: &Path) -> anyhow::Result<()> {
 }
 
 /// Makes the page and says where it is.
-pub fn page(runs: &[PathBuf], out: &Path, use_case: Option<&Preset>) -> anyhow::Result<PathBuf> {
-    report::write(runs, &out.join(name(&runs[0])), use_case).map_err(|e| failed(&e))
+pub fn page(runs: &[PathBuf], out: &Path) -> anyhow::Result<PathBuf> {
+    Report::of(runs, None).and_then(|report| report.write(&out.join(name(&runs[0])))).map_err(|e| failed(&e))
 }
 
 /// The name of a run's page: its folder's own, wherever a link to it stands.
@@ -122,13 +157,26 @@ fn name(run: &Path) -> String {
     folder::id_of(&run.canonicalize().unwrap_or_else(|_| run.to_owned()))
 }
 
-fn failed(error: &ReportError) -> anyhow::Error {
-    let code = match error {
-        ReportError::Io { .. } => Code::Unavailable,
-        ReportError::Chart(_) | ReportError::Template(_) => Code::Bug,
+fn failed(e: &ReportError) -> anyhow::Error {
+    let code = match e {
+        ReportError::Io { .. } | ReportError::Png(PngError::NoFont | PngError::Missing(_)) => Code::Unavailable,
+        ReportError::Chart(_) | ReportError::Template(_) | ReportError::Png(PngError::Drawing(_)) => Code::Bug,
         ReportError::NothingToReport | ReportError::NotARun(_) | ReportError::Table(_) => Code::Usage,
     };
-    Failed { code, message: error.to_string() }.into()
+    Failed { code, message: e.to_string() }.into()
+}
+
+/// The pictures that are not there for want of a font, and how it is come by; those that lack the same letters together.
+fn lacking(refused: &[(String, PngError)]) -> anyhow::Error {
+    let mut by_reason: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (name, error) in refused {
+        by_reason.entry(error.to_string()).or_default().push(name);
+    }
+    let told = |(reason, names): (String, Vec<&str>)| {
+        format!("{} not written ({}): {reason}", words::count(names.len(), "PNG picture"), names.join(", "))
+    };
+    let message = by_reason.into_iter().map(told).collect::<Vec<_>>().join("\n");
+    Failed { code: Code::Unavailable, message: printable_lines(&message) }.into()
 }
 
 /// Whether the tables are missing, or older than what the journal knows: a run that was killed made none of its last launches. The

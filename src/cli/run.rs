@@ -284,7 +284,7 @@ fn finish<D: Device>(args: &Args, job: &Job<D>, console: &Console, result: Resul
     })?;
     let human = args.format == Format::Human;
     if !args.no_report {
-        match super::report::page(&folders, &args.reports, None) {
+        match super::report::page(&folders, &args.reports) {
             Ok(page) if human => console.line(&format!("page: {}", page.display())),
             Ok(_) => {}
             Err(e) => console.line(&format!("warning: the page could not be made ({e}); the tables are in {path}")),

@@ -4,6 +4,7 @@ use std::{io, path::PathBuf};
 
 use thiserror::Error;
 
+use super::pictures::PngError;
 use crate::results::read::TableError;
 
 /// Why there is no report.
@@ -29,6 +30,9 @@ pub enum ReportError {
     /// A drawing failed: a bug, since drawings go into memory.
     #[error("drawing failed: {0}")]
     Chart(String),
+    /// A picture needs a font that is not here.
+    #[error(transparent)]
+    Png(#[from] PngError),
     /// The page's template failed: a bug.
     #[error("the page's template failed: {0}")]
     Template(#[from] minijinja::Error),

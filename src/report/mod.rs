@@ -1,7 +1,8 @@
-//! The report: tables of run folders in, one self-contained HTML page with inline SVG out.
+//! The report: tables of run folders in, one self-contained HTML page with inline SVG out; beside it its summaries and, when asked for, its
+//! charts as files.
 //!
 //! `load` reads the tables (the large ones as columns, the others with polars) into plain structs, `model` decides what the page says (pure, and
-//! the only place that does), `charts` draws, `templates/` lays out. Nothing is measured or thrown away here: a figure that the tables don't hold
+//! the only place that does), `charts` draws, `templates/` lays out, `pictures` and `summary` pass it on. Nothing is measured or thrown away here: a figure that the tables don't hold
 //! is a dash with its reason, a cell that is not `ok` is in no chart and no ratio, and device classes have a panel each. Ranking is `selection`'s
 //! alone.
 //!
@@ -14,13 +15,18 @@ mod error;
 mod load;
 mod model;
 mod page;
+mod pictures;
 mod policy;
 pub mod selection;
 pub mod site;
+mod summary;
 #[cfg(test)]
 mod synthetic;
 #[cfg(test)]
 mod tests;
 
 pub use error::ReportError;
-pub use page::{render, write};
+pub use page::Report;
+#[cfg(test)]
+use page::render;
+pub use pictures::{Fonts, Kind, PngError, Written};

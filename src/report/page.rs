@@ -1,4 +1,4 @@
-//! The page: render and write.
+//! The page and what stands beside it: read once, render, write.
 
 use std::{
     fs,
@@ -9,10 +9,20 @@ use std::{
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 
-use super::{ReportError, load, model, policy::policy, selection};
-use crate::scenario::Preset;
+use super::{
+    ReportError, load, model,
+    model::view::Page,
+    pictures,
+    policy::policy,
+    selection::{self, Selected},
+    summary,
+};
+use crate::{safe, scenario::Preset};
 
-const TEMPLATES: [(&str, &str); 15] = [
+/// The page's file in its folder.
+pub(super) const INDEX: &str = "index.html";
+
+const TEMPLATES: [(&str, &str); 16] = [
     ("head.html", include_str!("templates/head.html")),
     ("page.html", include_str!("templates/page.html")),
     ("comparison.html", include_str!("templates/comparison.html")),
@@ -27,30 +37,92 @@ const TEMPLATES: [(&str, &str); 15] = [
     ("site_macros.html", include_str!("templates/site_macros.html")),
     ("device.html", include_str!("templates/device.html")),
     ("macros.html", include_str!("templates/macros.html")),
+    ("summary.md", include_str!("templates/summary.md")),
     ("style.css", concat!(include_str!("templates/theme.css"), include_str!("templates/layout.css"))),
 ];
 
 /// Filters and sorting. The page says all that it says without it.
 const SCRIPT: &str = include_str!("templates/page.js");
 
-/// Renders the report of these run folders as one HTML page. `use_case`: what is selected is judged for that preset.
-///
-/// Several runs stand below each other and are not set against each other: that is a comparison's.
-pub fn render(run_dirs: &[PathBuf], use_case: Option<&Preset>) -> Result<String, ReportError> {
-    if run_dirs.is_empty() {
-        return Err(ReportError::NothingToReport);
+/// What there is to tell of some runs, read once.
+pub struct Report {
+    runs: Vec<load::Run>,
+    selected: Vec<Selected>,
+    page: Page,
+}
+
+impl Report {
+    /// Reads these run folders. `use_case`: what is selected is judged for that preset.
+    ///
+    /// Several runs stand below each other and are not set against each other: that is a comparison's.
+    pub fn of(run_dirs: &[PathBuf], use_case: Option<&Preset>) -> Result<Self, ReportError> {
+        if run_dirs.is_empty() {
+            return Err(ReportError::NothingToReport);
+        }
+        let runs = run_dirs.iter().map(|dir| load::load(dir)).collect::<Result<Vec<_>, _>>()?;
+        let selected: Vec<_> = run_dirs.iter().map(|dir| selection::read(dir, use_case)).collect();
+        let page = model::page(&runs, &selected)?;
+        Ok(Self { runs, selected, page })
     }
-    let runs = run_dirs.iter().map(|dir| load::load(dir)).collect::<Result<Vec<_>, _>>()?;
-    let selected: Vec<_> = run_dirs.iter().map(|dir| selection::read(dir, use_case).map_err(|why| why.to_string())).collect();
-    rendered("page.html", &model::page(&runs, &selected)?)
+
+    /// What to ship, of each run.
+    pub fn selected(&self) -> &[Selected] {
+        &self.selected
+    }
+
+    /// The HTML page.
+    pub fn html(&self) -> Result<String, ReportError> {
+        rendered("page.html", &self.page)
+    }
+
+    /// The summary for a pull request or a document.
+    pub fn markdown(&self) -> Result<String, ReportError> {
+        let text = rendered("summary.md", &self.page)?;
+        // Of what a template leaves out, empty lines remain.
+        let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        lines.dedup_by(|line, before| line.is_empty() && before.is_empty());
+        Ok(format!("{}\n", lines.join("\n").trim()))
+    }
+
+    /// The summary for a spreadsheet.
+    pub fn table(&self) -> String {
+        summary::table(&self.runs)
+    }
+
+    /// What the page says.
+    #[cfg(test)]
+    pub(super) fn page(&self) -> &Page {
+        &self.page
+    }
+
+    /// Writes `out/index.html` and the summaries beside it, each whole or not at all; gives the page's path.
+    pub fn write(&self, out: &Path) -> Result<PathBuf, ReportError> {
+        put(self.markdown()?.as_bytes(), out, summary::MARKDOWN)?;
+        put(self.table().as_bytes(), out, summary::TABLE)?;
+        put(self.html()?.as_bytes(), out, INDEX)
+    }
+
+    /// Writes a file for each chart of the page into `folder`.
+    pub fn pictures(&self, folder: &Path, kind: pictures::Kind, fonts: &pictures::Fonts) -> Result<pictures::Written, ReportError> {
+        pictures::write(&self.page, folder, kind, fonts)
+    }
 }
 
 /// Renders a template, to which `page` is what it says.
 pub(super) fn rendered(template: &str, page: &impl Serialize) -> Result<String, ReportError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    // Escaped whatever a template is called; the style sheet holds nothing but our own palette.
-    environment.set_auto_escape_callback(|name| if name == "style.css" { AutoEscape::None } else { AutoEscape::Html });
+    // Escaped whatever a template is called, in Markdown as Markdown; the style sheet holds nothing but our own palette.
+    environment.set_auto_escape_callback(|name| match name {
+        "style.css" => AutoEscape::None,
+        "summary.md" => AutoEscape::Custom("markdown".into()),
+        _ => AutoEscape::Html,
+    });
+    environment.set_formatter(|out, state, value| match state.auto_escape() {
+        AutoEscape::Custom(_) if !value.is_safe() => Ok(out.write_str(&safe::markdown(&value.to_string()))?),
+        AutoEscape::Custom(_) => Ok(write!(out, "{value}")?),
+        _ => minijinja::escape_formatter(out, state, value),
+    });
     for (name, source) in TEMPLATES {
         environment.add_template(name, source)?;
     }
@@ -61,19 +133,20 @@ pub(super) fn rendered(template: &str, page: &impl Serialize) -> Result<String, 
     Ok(environment.get_template(template)?.render(minijinja::context! { page, style, policy, script => SCRIPT })?)
 }
 
-/// Renders and writes `out/index.html`, whole or not at all; gives its path.
-pub fn write(run_dirs: &[PathBuf], out: &Path, use_case: Option<&Preset>) -> Result<PathBuf, ReportError> {
-    put(&render(run_dirs, use_case)?, out, "index.html")
+/// Renders the page of these run folders.
+#[cfg(test)]
+pub fn render(run_dirs: &[PathBuf], use_case: Option<&Preset>) -> Result<String, ReportError> {
+    Report::of(run_dirs, use_case)?.html()
 }
 
-/// Writes a page `name` into the folder `out`, whole or not at all; gives its path.
-pub(super) fn put(html: &str, out: &Path, name: &str) -> Result<PathBuf, ReportError> {
+/// Writes a file into `out`, whole or not at all; gives its path.
+pub(super) fn put(bytes: &[u8], out: &Path, name: &str) -> Result<PathBuf, ReportError> {
     fs::create_dir_all(out).map_err(ReportError::io(out))?;
     let target = out.join(name);
     // In the same folder, since a rename does not cross file systems; the process id keeps two reports apart.
     let temporary = out.join(format!(".{name}.{}", std::process::id()));
     let written = fs::File::create(&temporary).and_then(|mut file| {
-        file.write_all(html.as_bytes())?;
+        file.write_all(bytes)?;
         file.sync_all()
     });
     if let Err(source) = written.and_then(|()| fs::rename(&temporary, &target)) {

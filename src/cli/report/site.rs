@@ -24,7 +24,7 @@ use crate::{
         verdict::Verdict,
     },
     report::{
-        self,
+        Report,
         site::{self, DevicePage, DeviceRow, GateRow, LeftOut, Link, ModelRow, RunRow, Site, Step, Trends, Worse},
     },
     results::folder::id_of,
@@ -93,8 +93,8 @@ fn pages(runs: &[PathBuf], out: &Path) -> anyhow::Result<BTreeMap<String, String
         if site::is_fresh(run, &out.join(&name).join(site::INDEX)) {
             continue;
         }
-        let write = || report::write(std::slice::from_ref(run), &out.join(&name), None).map_err(|e| super::failed(&e));
-        let made = super::ready(run).and_then(|()| write());
+        let report = || Report::of(std::slice::from_ref(run), None)?.write(&out.join(&name));
+        let made = super::ready(run).and_then(|()| report().map_err(|e| super::failed(&e)));
         if let Err(error) = made {
             // A disk that is full is nothing of the run's.
             if exit::of(&error) != Code::Usage {

@@ -80,6 +80,14 @@ pub fn svg(width: u32, height: u32, name: &str, draw: impl FnOnce(&Sheet) -> Res
     Ok(whole)
 }
 
+/// Width, height and what is inside of an `<svg>` element that this module or `palette` made: to be set into another drawing.
+pub fn inside(svg: &str) -> Option<(f64, f64, &str)> {
+    let (head, rest) = svg.split_once('>')?;
+    let (_, view) = head.split_once("viewBox=\"0 0 ")?;
+    let (width, height) = view.split_once('"')?.0.split_once(' ')?;
+    Some((width.parse().ok()?, height.parse().ok()?, rest.trim_end().strip_suffix("</svg>")?))
+}
+
 /// Lays the plane into the sheet and draws grid, ticks and titles; an x axis without a title has a grid only. `y` is `None` where rows with labels of their own take its place,
 /// `rows` being their number.
 pub fn plane<'a>(sheet: &Sheet<'a>, margin: Margin, x: &Axis, y: Result<&Axis, usize>) -> Result<Plane<'a>, ReportError> {

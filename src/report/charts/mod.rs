@@ -12,6 +12,7 @@ mod stacks;
 mod strips;
 
 pub use bars::{Bar, bars, short};
+pub use canvas::inside;
 pub use curves::{Curve, Plot, curves};
 pub use palette::{GUESTS, MODEL, PALETTE, PARTS, PHASES, STAGES, Swatch, VERDICTS, key_svg, line_svg, swatch_svg};
 pub use ratios::{Point, ratios};

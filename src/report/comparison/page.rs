@@ -40,7 +40,7 @@ struct Texts {
 
 /// Renders and writes `out/index.html`, whole or not at all; gives its path.
 pub fn write(view: &Comparison, out: &Path) -> Result<PathBuf, ReportError> {
-    page::put(&render(view)?, out, "index.html")
+    page::put(render(view)?.as_bytes(), out, page::INDEX)
 }
 
 pub(super) fn render(view: &Comparison) -> Result<String, ReportError> {

@@ -7,13 +7,15 @@ use bench_backend_api::Fact;
 use super::figures::DASH;
 use super::view::{Decision, DecisionGroup, Grid};
 use crate::registry::card;
-use crate::report::selection::{Candidate, Finding, Group, Place, Selection, deciding, figure_words, first_words, ordered, sure_words};
+use crate::report::selection::{
+    Candidate, Finding, Group, Place, Selected, Selection, deciding, figure_words, first_words, ordered, sure_words,
+};
 use crate::words::{percent, tenths};
 
 /// What the page says of a selection, or of why there is none.
-pub fn decision(selected: &Result<Selection, String>) -> Decision {
+pub fn decision(selected: &Selected) -> Decision {
     match selected {
-        Err(why) => Decision { why_not: Some(why.clone()), ..Decision::default() },
+        Err(why) => Decision { why_not: Some(why.to_string()), ..Decision::default() },
         Ok(found) => Decision {
             why_not: None,
             preset: found.use_case.as_ref().map(|u| format!("{}: {}", u.title, u.what)).unwrap_or_default(),

@@ -12,14 +12,14 @@ use super::view::{Fact, Page, RunView};
 use crate::report::ReportError;
 use crate::report::charts::{MODEL, PALETTE, PARTS, PHASES};
 use crate::report::load::{Cell, Run};
-use crate::report::selection::Selection;
+use crate::report::selection::Selected;
 use crate::results::{manifest::are_sides, schema::METRICS};
 
 /// How the keys of artifacts begin that bench makes itself.
 const SELF_MADE: [&str; 2] = ["qnn-context-", "mnn-llm-"];
 
 /// The page of these runs, each with what is selected of it or why nothing is.
-pub fn page(runs: &[Run], selected: &[Result<Selection, String>]) -> Result<Page, ReportError> {
+pub fn page(runs: &[Run], selected: &[Selected]) -> Result<Page, ReportError> {
     let colours = Colours::of(runs);
     let best = Best::of(runs);
     let views = runs
@@ -41,7 +41,7 @@ pub fn page(runs: &[Run], selected: &[Result<Selection, String>]) -> Result<Page
     Ok(Page { title, tool, self_made, palette, definitions, paired, runs: views })
 }
 
-fn view(run: &Run, selected: &Result<Selection, String>, index: usize, colours: &Colours, best: &Best) -> Result<RunView, ReportError> {
+fn view(run: &Run, selected: &Selected, index: usize, colours: &Colours, best: &Best) -> Result<RunView, ReportError> {
     let anchor = format!("r{index}");
     let id = text(at(&run.manifest, &["run"])).unwrap_or_else(|| run.folder.clone());
     Ok(RunView {

@@ -26,7 +26,7 @@ mod roof;
 mod soak;
 mod stages;
 mod timeline;
-mod view;
+pub mod view;
 mod why;
 
 pub use header::page;

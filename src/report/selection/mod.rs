@@ -21,7 +21,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use read::{Unselected, read};
+pub use read::{Selected, Unselected, read};
 pub use types::*;
 pub use words::{deciding, figure_words, first_words, ordered, sure_words, table};
 

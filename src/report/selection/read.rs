@@ -28,8 +28,11 @@ pub enum Unselected {
     Table(#[from] TableError),
 }
 
+/// What is selected of a run, or why nothing is.
+pub type Selected = Result<Selection, Unselected>;
+
 /// Reads a run folder and selects. `asked` is a preset for another use than the scenario's.
-pub fn read(folder: &Path, asked: Option<&Preset>) -> Result<Selection, Unselected> {
+pub fn read(folder: &Path, asked: Option<&Preset>) -> Selected {
     let text = fs::read_to_string(folder.join("plan.toml")).map_err(|why| Unselected::Plan(format!("can't be read: {why}")))?;
     let plan = Plan::from_toml(&text).map_err(|why| Unselected::Plan(why.to_string()))?;
     let wish = Wish::of(&plan, asked);

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::support::{csv, drawings, edit, page_of, part, run};
-use crate::report::{render, write};
+use crate::report::{Report, render};
 
 #[test]
 fn the_figures_are_those_of_the_table() {
@@ -195,7 +195,7 @@ fn nothing_hostile_and_nothing_foreign_is_in_the_page() {
 fn the_page_is_the_same_each_time_and_written_whole() {
     let (keep, dir) = run();
     let out = keep.path().join("reports/x");
-    let path = write(&[dir.clone(), dir.clone()], &out, None).expect("a report");
+    let path = Report::of(&[dir.clone(), dir.clone()], None).and_then(|report| report.write(&out)).expect("a report");
     assert_eq!(path, out.join("index.html"));
     assert_eq!(fs::read_dir(&out).expect("a folder").count(), 1, "no temporary file is left");
     assert_eq!(fs::read_to_string(&path).expect("the page"), render(&[dir.clone(), dir], None).expect("a page"));

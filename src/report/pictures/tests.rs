@@ -1,0 +1,106 @@
+//! Pictures of the made-up run.
+
+use std::{fs, path::Path};
+
+use super::{Fonts, Kind, PngError, collect::pictures, png::pixels_of, sheet::sheet};
+use crate::report::{Report, synthetic};
+
+fn report() -> (tempfile::TempDir, Report) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("20261201T101500Z-pc-7f3a");
+    synthetic::write(&run);
+    let report = Report::of(&[run]).expect("a report");
+    (folder, report)
+}
+
+/// A font that every machine of this repository's tests has: `tests/run.sh` installs it.
+fn latin() -> Fonts {
+    Fonts::of(Path::new("/usr/share/fonts/truetype/dejavu"))
+}
+
+#[test]
+fn every_chart_of_the_page_is_a_picture_that_says_what_it_is() {
+    let (_keep, report) = report();
+    let html = report.html().expect("a page");
+    let all = pictures(report.page());
+    assert_eq!(all.len(), html.matches("<svg class=\"chart\"").count(), "a chart of the page is missing in `collect`");
+    for picture in &all {
+        let svg = sheet(picture).expect("a document");
+        let emulated = picture.name.starts_with("emulator-");
+        assert_eq!(svg.contains("Emulator time is not device time"), emulated, "{}", picture.name);
+        assert!(svg.contains("20261201T101500Z-pc-7f3a") && svg.contains("fill=\"#FFFFFF\"") && svg.contains("'DejaVu Sans'"));
+        assert!(emulated || picture.name.starts_with("pc-"), "{}", picture.name);
+    }
+    let names: std::collections::BTreeSet<&str> = all.iter().map(|picture| picture.name.as_str()).collect();
+    assert_eq!(names.len(), all.len());
+    assert!(names.contains("emulator-this-machine-tiny-time-to-first-token"), "{names:?}");
+}
+
+#[test]
+fn two_runs_in_one_folder_keep_their_pictures_apart() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let runs = ["a", "b"].map(|name| folder.path().join(name));
+    runs.iter().for_each(|run| synthetic::write(run));
+    let report = Report::of(&runs).expect("a report");
+    let written = report.pictures(&folder.path().join("p"), Kind::Svg, &latin()).expect("pictures");
+    assert_eq!(written.files.len(), report.html().expect("a page").matches("<svg class=\"chart\"").count());
+    assert_eq!(fs::read_dir(folder.path().join("p")).expect("a folder").count(), written.files.len(), "one file each, and nothing else");
+}
+
+const fn document() -> &'static str {
+    r#"<svg xmlns="http://www.w3.org/2000/svg" width="120" height="40" viewBox="0 0 120 40" font-family="'No Such Font', sans-serif">
+<text x="4" y="24" font-size="16" fill="black">TEXT</text></svg>"#
+}
+
+#[test]
+fn letters_that_no_font_has_are_named_with_the_remedy() {
+    let empty = tempfile::tempdir().expect("a folder");
+    let none = pixels_of(document(), &Fonts::of(empty.path())).expect_err("no font, no letters");
+    assert!(matches!(none, PngError::NoFont) && none.to_string().contains("fonts-dejavu-core"), "{none}");
+    let fonts = latin();
+    assert!(pixels_of(&document().replace("TEXT", "12.3 [8–19] → 10⁶"), &fonts).is_ok());
+    for (text, letters) in [("模型 a", "“型” (U+578B), “模” (U+6A21)"), ("かな", "U+304B"), ("한", "U+D55C"), ("ＡＢ", "U+FF21")]
+    {
+        let lacking = pixels_of(&document().replace("TEXT", text), &fonts).expect_err("DejaVu has no Han, Kana or Hangul").to_string();
+        assert!(lacking.contains(letters) && lacking.contains("fonts-noto-cjk"), "{lacking}");
+    }
+    let other = pixels_of(&document().replace("TEXT", "\u{1F9A5}"), &fonts).expect_err("nor a sloth").to_string();
+    assert!(other.contains("U+1F9A5") && other.contains("fonts-noto-core") && !other.contains("cjk"), "{other}");
+}
+
+#[test]
+fn a_picture_that_lacks_a_font_is_left_out_and_the_others_are_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("r");
+    synthetic::write(&run);
+    let cells = fs::read_to_string(run.join("cells.csv")).expect("cells");
+    let renamed: Vec<String> =
+        cells.lines().map(|line| if line.contains(",pc,") { line.replace(",tiny,", ",小模型,") } else { line.to_owned() }).collect();
+    fs::write(run.join("cells.csv"), renamed.join("\n") + "\n").expect("cells");
+    let report = Report::of(&[run]).expect("a report");
+    let out = folder.path().join("p");
+    let written = report.pictures(&out, Kind::Png, &latin()).expect("pictures");
+    assert!(!written.files.is_empty() && !written.refused.is_empty());
+    for (name, error) in &written.refused {
+        assert!(name.starts_with("pc-") && error.to_string().contains("“小”"), "{name}: {error}");
+        assert!(!out.join(format!("{name}.png")).exists(), "no boxes in place of letters");
+    }
+    for file in &written.files {
+        assert!(file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("emulator-")), "{}", file.display());
+    }
+}
+
+#[test]
+fn what_a_device_prints_is_text_in_a_well_formed_document() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("r");
+    synthetic::write(&run);
+    let cells = fs::read_to_string(run.join("cells.csv")).expect("cells");
+    fs::write(run.join("cells.csv"), cells.replace(",tiny,", ",\"<script>&\u{1b}[31m\u{fffe}\"\"\",")).expect("cells");
+    let report = Report::of(&[run]).expect("a report");
+    for picture in pictures(report.page()) {
+        let svg = sheet(&picture).expect("a document");
+        assert!(!svg.contains("<script") && !svg.contains('\u{1b}') && !svg.contains('\u{fffe}'), "{}", picture.name);
+        pixels_of(&svg, &latin()).expect("an XML reader reads it");
+    }
+}
