@@ -47,9 +47,9 @@ pub fn write(site: &Site, out: &Path) -> Result<PathBuf, ReportError> {
     for device in &site.pages {
         let drawings = device.trends.iter().map(drawings).collect::<Result<Vec<_>, _>>()?;
         let page = rendered("device.html", &shown(&Trended { palette: palette(), tool: &site.tool, device, drawings }))?;
-        put(&page, out, &device.file)?;
+        put(page.as_bytes(), out, &device.file)?;
     }
-    let index = put(&rendered("site.html", &shown(&Index { palette: palette(), site }))?, out, INDEX)?;
+    let index = put(rendered("site.html", &shown(&Index { palette: palette(), site }))?.as_bytes(), out, INDEX)?;
     let kept: BTreeSet<&str> = site.pages.iter().map(|page| page.file.as_str()).collect();
     for name in names(out)?.iter().filter(|name| is_of_a_device(name) && !kept.contains(name.as_str())) {
         match fs::remove_file(out.join(name)) {
@@ -90,7 +90,7 @@ fn names(folder: &Path) -> Result<Vec<String>, ReportError> {
 
 /// Leaves a judgement in the folder of a run's page, whole or not at all.
 pub fn keep(judgement: &str, folder: &Path) -> Result<(), ReportError> {
-    put(judgement, folder, GATE).map(drop)
+    put(judgement.as_bytes(), folder, GATE).map(drop)
 }
 
 /// Pages in the site's folder that are none of these: of runs that are gone, of comparisons.
