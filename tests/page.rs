@@ -158,7 +158,7 @@ fn what_to_ship_is_on_the_page_on_the_terminal_and_as_data() {
     let example = root().join("results/example-pc");
     let report = |more: &[&str]| run(bench(dir.path()).arg("report").arg(&example).args(["--out", "pages"]).args(more));
     let human = report(&[]).expect(0);
-    let page = std::fs::read_to_string(dir.path().join(human.stdout.trim())).unwrap();
+    let page = fs::read_to_string(dir.path().join(human.stdout.trim())).unwrap();
     let emulator = "tiny-llama on local (emulator): no recommendation, since emulator time is not device time: nothing is ranked and nothing is selected from it.";
     assert!(human.stderr.contains(emulator), "{}", human.stderr);
     assert!(page.contains(emulator) && page.contains("What to ship"), "the same words on the page");
@@ -173,10 +173,7 @@ fn what_to_ship_is_on_the_page_on_the_terminal_and_as_data() {
     let pc = selection["groups"].as_array().unwrap().iter().find(|group| group["class"] == "pc").unwrap();
     assert_eq!(pc["verdict"]["kind"], "no-recommendation");
     assert!(pc["unpromised"][0].as_str().unwrap().ends_with("(prompt-tokens 512): no cell has these conditions"), "{pc}");
-    assert!(
-        std::fs::read_to_string(dir.path().join(told["page"].as_str().unwrap())).unwrap().contains("preset"),
-        "the page is judged for it"
-    );
+    assert!(fs::read_to_string(dir.path().join(told["page"].as_str().unwrap())).unwrap().contains("preset"), "the page is judged for it");
 
     let wrong = report(&["--use", "glases"]).expect(2);
     assert!(wrong.stderr.contains("no such use case, there are: chat-assistant, glasses"), "{}", wrong.stderr);

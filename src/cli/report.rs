@@ -48,9 +48,11 @@ pub struct Args {
     site: Option<PathBuf>,
     /// Writes each chart of the page as an SVG file too, into DIR or else into `pictures` beside the page
     #[arg(long, value_name = "DIR", num_args = 0..=1)]
+    #[expect(clippy::option_option, reason = "clap's form of an option whose value may be left out")]
     svg: Option<Option<PathBuf>>,
     /// The same as PNG files, written with the fonts of this system
     #[arg(long, value_name = "DIR", num_args = 0..=1)]
+    #[expect(clippy::option_option, reason = "clap's form of an option whose value may be left out")]
     png: Option<Option<PathBuf>>,
 }
 

@@ -28,5 +28,5 @@ mod tests;
 pub use error::ReportError;
 pub use page::Report;
 #[cfg(test)]
-use page::render;
+pub(crate) use page::render;
 pub use pictures::{Fonts, Kind, PngError, Written};

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt::Write,
     fs,
     path::{Path, PathBuf},
 };
@@ -355,10 +354,7 @@ fn device_file(device: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     let mut name: String = device.chars().map(|c| if plain(c) { c } else { '-' }).take(60).collect();
     if name != device {
-        name.push('-');
-        for byte in Sha256::digest(device.as_bytes()).iter().take(4) {
-            let _ = write!(name, "{byte:02x}");
-        }
+        name = format!("{name}-{}", crate::hex(&Sha256::digest(device.as_bytes())[..4]));
     }
     format!("device-{name}.html")
 }

@@ -17,9 +17,13 @@ impl Names {
     /// A name of these words that no other picture has.
     pub fn unique(&mut self, words: &[&str]) -> String {
         let name = name(words);
-        let free = (1_usize..).map(|n| if n == 1 { name.clone() } else { format!("{name}-{n}") }).find(|name| !self.0.contains(name));
-        let free = free.unwrap_or(name);
-        self.0.insert(free.clone());
+        let mut free = name.clone();
+        for n in 2.. {
+            if self.0.insert(free.clone()) {
+                break;
+            }
+            free = format!("{name}-{n}");
+        }
         free
     }
 }
@@ -55,7 +59,7 @@ fn plain(word: &str) -> String {
 }
 
 fn hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect::<String>()[..DIGITS].to_owned()
+    crate::hex(&Sha256::digest(text.as_bytes())[..DIGITS / 2])
 }
 
 #[cfg(test)]

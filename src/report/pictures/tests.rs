@@ -40,7 +40,9 @@ fn every_chart_of_the_page_is_a_picture_that_says_what_it_is() {
 fn two_runs_in_one_folder_keep_their_pictures_apart() {
     let folder = tempfile::tempdir().expect("a folder");
     let runs = ["a", "b"].map(|name| folder.path().join(name));
-    runs.iter().for_each(|run| synthetic::write(run));
+    for run in &runs {
+        synthetic::write(run);
+    }
     let report = Report::of(&runs, None).expect("a report");
     let written = report.pictures(&folder.path().join("p"), Kind::Svg, &latin()).expect("pictures");
     assert_eq!(written.files.len(), report.html().expect("a page").matches("<svg class=\"chart\"").count());
