@@ -31,11 +31,16 @@ fn turns(c: char) -> bool {
 /// A text that is nothing but text in Markdown and the HTML in it, in one line of a table. Entities, since a backslash is none of HTML's: what
 /// stands in a `<summary>` would keep it.
 pub fn markdown(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || " .,;()%+-/=".contains(c);
-    printable(text).chars().fold(String::new(), |mut out, c| {
-        let _ = if plain(c) { out.write_char(c) } else { write!(out, "&#{};", u32::from(c)) };
-        out
-    })
+    let text = printable(text);
+    let mut out = String::new();
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        // All signs of Markdown are ASCII's; a colon is one within a word: `https://`, `:smile:`.
+        let sentence = c == ':' && rest.peek().is_none_or(|next| *next == ' ');
+        let plain = c.is_alphanumeric() || !c.is_ascii() || " .,;()%+-/=".contains(c) || sentence;
+        let _ = if plain { out.write_char(c) } else { write!(out, "&#{};", u32::from(c)) };
+    }
+    out
 }
 
 #[cfg(test)]
@@ -55,6 +60,7 @@ mod tests {
     #[test]
     fn nothing_is_markup() {
         let text = "a|b`c`<img src=x>@you #1\n| x_y\\ \u{202e}";
-        assert_eq!(markdown(text), "a&#124;b&#96;c&#96;&#60;img src=x&#62;&#64;you &#35;1 &#124; x&#95;y&#92; &#65533;");
+        assert_eq!(markdown(text), "a&#124;b&#96;c&#96;&#60;img src=x&#62;&#64;you &#35;1 &#124; x&#95;y&#92; \u{fffd}");
+        assert_eq!(markdown("16 × 9: “a” · https://x :bug: b:"), "16 × 9: “a” · https&#58;//x &#58;bug: b:");
     }
 }

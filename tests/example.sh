@@ -10,10 +10,13 @@ if [ -z "$made" ]; then
     "$bench" run scenarios/pc.toml --yes --out "$out/results" --reports "$out/reports"
     made=$(echo "$out"/results/*)
 fi
-rm -rf results/example-pc reports/example-pc
-mkdir -p results/example-pc
-# Its logs have this machine's paths in them, and the journal is told by the tables.
-cp "$made"/*.csv "$made/manifest.json" "$made/plan.toml" results/example-pc/
+rm -rf reports/example-pc
+if [ "$made" != results/example-pc ]; then
+    rm -rf results/example-pc
+    mkdir -p results/example-pc
+    # Its logs have this machine's paths in them, and the journal is told by the tables.
+    cp "$made"/*.csv "$made/manifest.json" "$made/plan.toml" results/example-pc/
+fi
 "$bench" report results/example-pc
 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1100,1500 --screenshot="$PWD/reports/example-pc/report.png" \
     "file://$PWD/reports/example-pc/index.html"

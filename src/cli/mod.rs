@@ -44,7 +44,7 @@ struct Args {
 impl Args {
     /// Reads the command line. Help and errors of it are already in the language that it asks for.
     fn read() -> Result<Self, clap::Error> {
-        lang::speak(language::asked(std::env::args(), std::env::var("BENCH_LANG").ok()));
+        lang::speak(language::asked(std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()), std::env::var("BENCH_LANG").ok()));
         let mut matches = lang::say_command(Self::command()).try_get_matches()?;
         Self::from_arg_matches_mut(&mut matches)
     }

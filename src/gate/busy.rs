@@ -1,4 +1,4 @@
-//! A computer that was busy with something else while it measured: its times are partly that something's.
+//! A computer that may have been busy with something else while it measured: its times are partly that something's.
 //!
 //! One rule for whoever judges (`compare`, `gate`, `history`): such a run decides nothing about times, neither a loss nor a gain, and is no part of the
 //! level that others are held against. Memory that a run takes itself is its own.

@@ -200,7 +200,7 @@ pub fn compare(a: &Run, b: &Run, settings: &Settings) -> Result<Comparison, Comp
     sessions.busy = partners.is_none() && !busy.is_empty();
     if !busy.is_empty() {
         let pairs = if partners.is_some() { "; it need not have hit both launches of a pair: measure again on a quiet one" } else { "" };
-        notes.push(format!("the computer was busy with something else: {}{pairs}", busy.join(", ")));
+        notes.push(format!("the computer may have been busy with something else: {}{pairs}", busy.join(", ")));
     }
     let settings = &Settings { sessions, ..settings.clone() };
     let differences = unlike::between(a, b, found.both.iter().map(|pair| (pair.key, pair.a, pair.b)));

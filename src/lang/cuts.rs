@@ -58,3 +58,27 @@ fn pieces<'a>(text: &'a str, cuts: &[usize], sign: usize) -> Vec<&'a str> {
     let ends = cuts.iter().copied().chain([text.len()]);
     begins.zip(ends).map(|(begin, end)| &text[begin..end]).collect()
 }
+
+/// What stands before the bracket that ends a text, and what is in it.
+pub fn bracket(text: &str) -> Option<(&str, &str)> {
+    let stem = text.strip_suffix(')')?;
+    let mut open = 1;
+    let begin = stem.char_indices().rev().find_map(|(at, c)| {
+        open += match c {
+            ')' => 1,
+            '(' => -1,
+            _ => 0,
+        };
+        (open == 0).then_some(at)
+    })?;
+    Some((stem[..begin].strip_suffix(' ')?, &stem[begin + 1..]))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_bracket_is_the_one_that_ends_the_text() {
+        assert_eq!(super::bracket("a (b (c) d)"), Some(("a", "b (c) d")));
+        assert_eq!([super::bracket("a(b)"), super::bracket("a) b)"), super::bracket("(a) b")], [None; 3]);
+    }
+}

@@ -8,7 +8,7 @@ use std::{
 use super::template::{Piece, Template, decapitalised};
 
 /// The files of the table, in the order of the program's parts.
-pub const FILES: [(&str, &str); 10] = [
+pub const FILES: [(&str, &str); 14] = [
     ("words", include_str!("zh/words.toml")),
     ("page", include_str!("zh/page.toml")),
     ("figures", include_str!("zh/figures.toml")),
@@ -19,6 +19,10 @@ pub const FILES: [(&str, &str); 10] = [
     ("doctor", include_str!("zh/doctor.toml")),
     ("scenario", include_str!("zh/scenario.toml")),
     ("help", include_str!("zh/help.toml")),
+    ("device", include_str!("zh/device.toml")),
+    ("program", include_str!("zh/program.toml")),
+    ("backends", include_str!("zh/backends.toml")),
+    ("failures", include_str!("zh/failures.toml")),
 ];
 
 /// Templates, found by what they are whole or by their rarest word.

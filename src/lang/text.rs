@@ -15,6 +15,8 @@ use super::{
 
 /// How deep messages in the holes of messages go.
 const DEEPEST: usize = 8;
+/// A longer text is a log's or a tool's, and how often it can be cut grows with its length. Bytes.
+const LONGEST: usize = 2_000;
 /// A template with fewer letters of its own, such as `{} to {}`, is tried after a text has been cut at its commas.
 const STRONG: usize = 7;
 /// One with fewer fits many a text that it does not mean: what its holes take must be known, or one word.
@@ -72,7 +74,7 @@ impl<'a> Speaker<'a> {
         let core = text.trim();
         let core = core.trim_start_matches([',', ';', ':']).trim_start();
         let core = core.strip_suffix(':').unwrap_or(core).trim_end();
-        if depth > DEEPEST || !has_words(core) || self.names.contains(core) {
+        if depth > DEEPEST || text.len() > LONGEST || !has_words(core) || self.names.contains(core) {
             return None;
         }
         let said = self
@@ -122,7 +124,7 @@ impl<'a> Speaker<'a> {
                 return Some(said);
             }
         }
-        if let Some((before, inside)) = text.strip_suffix(')').and_then(|text| text.rsplit_once(" (")) {
+        if let Some((before, inside)) = cuts::bracket(text) {
             let (outer, inner) = (self.translated(before, depth + 1), self.translated(inside, depth + 1));
             if outer.is_some() || inner.is_some() {
                 return Some(format!("{}（{}）", outer.as_deref().unwrap_or(before), inner.as_deref().unwrap_or(inside)));

@@ -24,6 +24,7 @@ mod summary;
 pub(crate) mod synthetic;
 #[cfg(test)]
 mod tests;
+mod timing;
 
 pub use error::ReportError;
 pub use page::Report;

@@ -69,7 +69,8 @@ fn measured(args: &Args, gate: &mut Gate, cells: &BTreeSet<String>) -> anyhow::R
 
 /// A busy computer can only make a loss look lasting, which stands anyway: what it excludes is excluded.
 fn busy(gate: &mut Gate, second: &Run) {
-    let words = |load: String| format!("the computer was busy with something else meanwhile, {load}: it confirms no loss of time");
+    let words =
+        |load: String| format!("the computer may have been busy with something else meanwhile, {load}: it confirms no loss of time");
     gate.notes.extend(second.busy().map(words));
 }
 

@@ -210,7 +210,14 @@ impl Lab<'_> {
             Err(_) => return None,
         };
         let read = |text: Vec<u8>| serde_json::from_slice(&text).map_err(|e| e.to_string());
-        Some(text.and_then(read).map_err(|why| format!("{} can't be read: {why}; `bench gate --site` makes it anew", site::GATE)))
+        let read = text.and_then(read).map_err(|why| format!("{} can't be read: {why}; `bench gate --site` makes it anew", site::GATE));
+        let time = |path: &Path| path.metadata().and_then(|found| found.modified()).ok();
+        let older = time(&path).zip(time(&run.folder.join("cells.csv"))).is_some_and(|(judged, measured)| judged < measured);
+        Some(read.and_then(|record: Record| match () {
+            () if record.run != run.id => Err(format!("{} is of another run; `bench gate --site` makes it anew", site::GATE)),
+            () if older => Err("judged before its tables changed; `bench gate --site` judges them again".to_owned()),
+            () => Ok(record),
+        }))
     }
 
     /// The last gate of each scenario and device.

@@ -25,7 +25,7 @@ pub enum Source {
     Stated,
     /// Seen in a history of runs.
     History,
-    /// Nobody can tell: a computer that was busy with something else.
+    /// Nobody can tell: a computer that may have been busy with something else.
     Unknown,
     /// There is one session: both sides of an A/B run were measured in it, pair by pair.
     Interleaved,

@@ -104,7 +104,7 @@ fn a_busy_computer_decides_nothing_by_assumption() {
     let compared = found.rows[0].compared().expect("compared");
     assert_eq!((compared.verdict, compared.interval, compared.within.is_some()), (Verdict::Undecided, None, true));
     assert_eq!((compared.decide[0].clone(), found.overall.len()), (Advice::Quiet, 0));
-    assert_eq!(found.notes, ["the computer was busy with something else: load 12.5 of 2 CPUs in B"]);
+    assert_eq!(found.notes, ["the computer may have been busy with something else: load 12.5 of 2 CPUs in B"]);
     let partner = |mut run: Run, id: &str, other: &str| {
         run.manifest["run"] = json!(id);
         run.manifest["ab"] =

@@ -121,7 +121,7 @@ pub fn collect(scan: &mut Scan, wanted: Wanted<'_>) -> (Vec<Vec<Series>>, Vec<St
     let shared: Vec<&Run> = kept.iter().filter(|run| run.busy.is_some()).collect();
     if let Some(last) = shared.last() {
         remarks.push(format!(
-            "{} of {} runs were made on a computer that was busy with something else, the last being {} ({}): they decide nothing about times, and no level holds them",
+            "{} of {} runs were made on a computer that may have been busy with something else, the last being {} ({}): they decide nothing about times, and no level holds them",
             shared.len(),
             kept.len(),
             last.id,

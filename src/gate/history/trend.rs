@@ -108,7 +108,7 @@ pub fn tonight(series: &Series, metric: &Metric, runs: &[Run], run: usize, asked
     if let Some(load) = runs[run].busy.as_ref().filter(|_| busy::touches(metric.name)) {
         found.verdict = Verdict::Undecided;
         found.nights_needed = None;
-        found.reasons.push(format!("the computer was busy with something else, {load}: measure again when it is not"));
+        found.reasons.push(format!("the computer may have been busy with something else, {load}: measure again when it is not"));
     }
     Some((found, before))
 }

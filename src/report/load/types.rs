@@ -240,7 +240,7 @@ impl Cell {
 
     /// Its figures are composed from graph times: a bound that no engine reaches, and nothing that was measured (rule R11).
     pub fn is_composed(&self) -> bool {
-        ["ttft_method", "decode_method"].iter().any(|column| self.text(column) == Some("composed"))
+        ["ttft_method", "prefill_method", "decode_method"].iter().any(|column| self.text(column) == Some("composed"))
     }
 
     /// Whether it may stand in a chart, a ratio or a sentence.
@@ -298,4 +298,12 @@ impl Layer {
     pub fn moves(&self) -> bool {
         &*self.class == "movement"
     }
+}
+
+/// How the keys of artifacts begin that bench makes itself.
+const SELF_MADE: [&str; 2] = ["qnn-context-", "mnn-llm-"];
+
+/// Whether an artifact was made by bench itself.
+pub fn is_self_made(artifact: &str) -> bool {
+    SELF_MADE.iter().any(|kind| artifact.starts_with(kind))
 }

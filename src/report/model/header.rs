@@ -11,12 +11,9 @@ use super::roof::Best;
 use super::view::{Fact, Page, RunView};
 use crate::report::ReportError;
 use crate::report::charts::{MODEL, PALETTE, PARTS, PHASES};
-use crate::report::load::{Cell, Run};
+use crate::report::load::{Cell, Run, is_self_made};
 use crate::report::selection::Selected;
 use crate::results::{manifest::are_sides, schema::METRICS};
-
-/// How the keys of artifacts begin that bench makes itself.
-const SELF_MADE: [&str; 2] = ["qnn-context-", "mnn-llm-"];
 
 /// The page of these runs, each with what is selected of it or why nothing is.
 pub fn page(runs: &[Run], selected: &[Selected]) -> Result<Page, ReportError> {
@@ -34,7 +31,7 @@ pub fn page(runs: &[Run], selected: &[Selected]) -> Result<Page, ReportError> {
     };
     let tool = runs.iter().find_map(|run| tool(&run.manifest)).unwrap_or_else(|| "bench".into());
     let definitions = METRICS.iter().map(|metric| Fact { name: metric.name.into(), value: metric.meaning.into() }).collect();
-    let self_made = |cell: &Cell| cell.text("artifact").is_some_and(|key| SELF_MADE.iter().any(|kind| key.starts_with(kind)));
+    let self_made = |cell: &Cell| cell.text("artifact").is_some_and(is_self_made);
     let self_made = runs.iter().flat_map(|run| &run.cells).any(self_made);
     let palette = PALETTE.iter().chain(PARTS).chain(PHASES.iter().chain(MODEL).map(|(_, swatch)| swatch)).copied().collect();
     let paired = matches!(runs, [a, b] if are_sides(&a.manifest, &b.manifest));

@@ -15,6 +15,7 @@ use crate::{
         require::Judged,
         run::{Cell, Key, Run},
     },
+    report::timing::Timing,
     scenario::{Plan, PlannedCell},
 };
 
@@ -148,7 +149,7 @@ impl<'a> Pick<'a> {
 fn describe(pick: &mut Pick) {
     let only = |values: BTreeSet<String>| values.first().filter(|_| values.len() == 1).cloned().filter(|value| !value.is_empty());
     let engine = only(pick.counted().map(|entry| entry.field("engine").to_owned()).collect());
-    let timings: BTreeSet<String> = pick.counted().map(|entry| timing(entry.field("ttft_scope"), entry.field("ttft_method"))).collect();
+    let timings: BTreeSet<String> = pick.counted().map(timing).collect();
     let cells: Vec<String> = pick.counted().map(|entry| entry.key.cell.clone()).collect();
     let why = match (timings.len(), cells.is_empty()) {
         (2.., _) => Some("its cells were timed in different ways, so that it is not ranked".to_owned()),
@@ -160,20 +161,9 @@ fn describe(pick: &mut Pick) {
 }
 
 /// How a first token was timed, in words (rule R6).
-fn timing(scope: &str, method: &str) -> String {
-    let from = match scope {
-        "ids" => "from token ids",
-        "text" => "from text, tokenisation included",
-        _ => "from where is not known",
-    };
-    let by = match method {
-        "token_event" => "stamped token by token",
-        "runtime_reported" => "as the runtime reports it",
-        "derived" => "derived from other figures",
-        "composed" => "composed of graph times",
-        _ => "by a method that is not known",
-    };
-    format!("{by}, {from}")
+fn timing(entry: &Entry) -> String {
+    let [scope, method, context] = ["ttft_scope", "ttft_method", "launch_context"].map(|column| entry.field(column));
+    Timing { scope, method, context }.words()
 }
 
 fn state(pick: &Pick) -> State {

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     candidates::{Entry, Pick, Pool},
     rank::{Term, front, middle, order, scores, sure},
-    samples::{Sample, sample},
+    samples::{Sample, sample, way},
     types::{Among, Dim, Dropped, Group, Place, Ranking, State, Weight},
     verdict,
     wish::Wish,
 };
 use crate::{
+    report::load::is_self_made,
     scenario::{Source, Subject},
     words::count,
 };
@@ -121,6 +122,11 @@ fn shared(all: &[&Pick], subject: &Subject) -> Result<Common, String> {
     if workloads.is_empty() {
         return Err("no workload was measured for all".to_owned());
     }
+    let weighed = |entry: &&Entry| workloads.contains(&entry.workload());
+    let ways: BTreeSet<String> = all.iter().flat_map(|pick| pick.counted().filter(weighed).map(|entry| way(subject, entry))).collect();
+    if ways.len() > 1 {
+        return Err(format!("measured in {} ways, which are not set against each other", ways.len()));
+    }
     let samples = measured.iter().map(|own| workloads.iter().filter_map(|w| own.get(w).cloned()).collect()).collect();
     Ok(Common { cut: every.len() > workloads.len(), workloads, samples })
 }
@@ -165,9 +171,15 @@ fn identity(picks: &[Pick]) -> String {
         0 | 1 => String::new(),
         _ if artifacts.len() == 1 && !artifacts.contains("") => "All ran the same model: one artifact.".to_owned(),
         n if agree => format!(
-            "Same source model in {}; the tokens of all {} agree with the reference as far as the scenario asks.",
+            "Same source model in {}; the tokens of all {} agree with the reference as far as the scenario asks{}.",
             count(artifacts.len(), "artifact"),
-            count(n, "candidate")
+            count(n, "candidate"),
+            // Of artifacts of bench's own the reference is the computation with the same quantised weights.
+            if artifacts.iter().any(|artifact| is_self_made(artifact)) {
+                ", which tests the engines and not what a quantisation costs in quality"
+            } else {
+                ""
+            }
         ),
         _ => "Same source model, different quantisation: speed is ranked here, and nobody has shown that the answers are equally good."
             .to_owned(),

@@ -47,15 +47,15 @@ pub fn sure(candidates: &[Vec<Term>]) -> (Sure, Vec<Option<f64>>) {
         [] | [_] => return (Sure::Alone, none),
         [best, ..] => best,
     };
+    // What soaks add is not known; it is said, and what launches tell is told.
     let counts = candidates.iter().flatten().filter_map(|term| match &term.sample {
-        Sample::Exact(_) => None,
-        // Of one soak.
-        Sample::Soak(_) => Some(1),
+        Sample::Exact(_) | Sample::Soak(_) => None,
         Sample::Launches { values, .. } => Some(values.len()),
     });
-    // What soaks add is not known; it is said, and what launches tell is told.
-    let of_launches = counts.clone().filter(|n| *n > 1).min();
-    let Some(launches) = of_launches.or_else(|| counts.min()) else {
+    let Some(launches) = counts.min() else {
+        if candidates.iter().flatten().any(|term| matches!(term.sample, Sample::Soak(_))) {
+            return (Sure::Unknown { launches: 1 }, none);
+        }
         let equals = scores.iter().filter(|score| **score >= scores[best]).count();
         return (Sure::Exact { equals }, none);
     };

@@ -1,7 +1,11 @@
 //! The values of a metric at a cell, apart by launch.
 
 use super::candidates::Entry;
-use crate::scenario::{Source, Subject};
+use crate::{
+    gate::history::method,
+    results::schema::METRICS,
+    scenario::{Source, Subject},
+};
 
 /// What is known of a metric at a cell.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,8 +61,25 @@ fn launches(column: &'static str, entry: &Entry) -> Option<Sample> {
     sound.then_some(Sample::Launches { values, bundle })
 }
 
+/// Of a soak that went on to its end: the last stretch of a shorter one is another moment.
 fn soak(column: &'static str, entry: &Entry) -> Option<f64> {
-    (entry.row.field("soak_check_tokens") != "contradicted").then(|| number(column, entry))?
+    let counts = entry.row.field("soak_check_tokens") != "contradicted" && entry.row.field("soak_ended") == "complete";
+    counts.then(|| number(column, entry))?
+}
+
+/// How a figure came about, where there are several ways: those that differ in it are never weighed against each other. That of a soak is its
+/// length.
+pub fn way(subject: &Subject, entry: &Entry) -> String {
+    let column = match subject.source {
+        Source::Metric(column) => column,
+        Source::Power => "decode_power_w",
+        Source::Energy => "energy_j_per_tok",
+        Source::Soak | Source::SoakRatio => {
+            return number("soak_s", entry).map_or_else(String::new, |s| format!("a soak of {:.0} min", s / 60.0));
+        }
+        Source::Gaps | Source::Exact(_) | Source::Word(..) => return String::new(),
+    };
+    METRICS.iter().find(|metric| metric.name == column).map_or_else(String::new, |metric| method(metric, |name| entry.row.field(name)))
 }
 
 fn number(column: &'static str, entry: &Entry) -> Option<f64> {

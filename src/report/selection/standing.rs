@@ -14,7 +14,7 @@ use crate::{
 
 /// Conditions that name a workload: where no cell of a candidate has them, nothing was measured. The others name candidates: it is not about those
 /// that don't have them.
-const OF_WORKLOAD: [&str; 4] = ["prompt-tokens", "gen-tokens", "context", "batch"];
+pub const OF_WORKLOAD: [&str; 4] = ["prompt-tokens", "gen-tokens", "context", "batch"];
 
 /// What is said of each requirement that is about a candidate.
 pub fn findings(pick: &Pick, wish: &Wish, judged: &[Judged]) -> Vec<Finding> {

@@ -68,6 +68,13 @@ pub struct Need {
     /// Public address that the reason rests on.
     pub source: Option<String>,
 }
+impl Need {
+    /// As it is shown: who asks for it, where that is not the scenario.
+    pub fn shown(&self) -> String {
+        let preset = if self.origin == Origin::Preset { ", preset" } else { "" };
+        format!("{}{preset}", self.words)
+    }
+}
 
 /// A preference.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -2,7 +2,7 @@
 
 use super::{
     rank::TOLD,
-    types::{Among, Answer, Closest, Finding, Group, Ranking, Standing, State, Sure, Verdict},
+    types::{Among, Answer, Candidate, Closest, Finding, Group, Ranking, Standing, State, Sure, Verdict},
     wish::Wish,
 };
 use crate::{
@@ -25,6 +25,14 @@ pub fn verdict(group: &Group, wish: &Wish, busy: Option<&str>) -> Verdict {
     if group.class == "emulator" {
         return nothing("emulator time is not device time: nothing is ranked and nothing is selected from it".to_owned());
     }
+    let touched =
+        wish.weights.iter().map(|w| &w.metric).chain(wish.requirements.iter().map(|r| &r.metric)).any(|metric| is_touched(metric));
+    let measured = group.candidates.iter().any(|candidate| !candidate.cells.is_empty());
+    if let Some(busy) = busy.filter(|_| touched && measured) {
+        return nothing(format!(
+            "the computer may have been busy with something else ({busy}), and times that were measured then decide nothing"
+        ));
+    }
     let passing: Vec<&Ranking> = group.rankings.iter().filter(|ranking| ranking.among == Among::Passing).collect();
     let [ranking] = passing[..] else {
         let (passes, open, vetoed) = (in_state(State::Passes), in_state(State::Undecided), in_state(State::Vetoed));
@@ -44,14 +52,12 @@ pub fn verdict(group: &Group, wish: &Wish, busy: Option<&str>) -> Verdict {
     let Some(first) = ranking.places.first().map(|place| place.candidate) else {
         return nothing("nothing of what is preferred was measured for all candidates".to_owned());
     };
-    if let Some(busy) = busy.filter(|_| ranking.dims.iter().any(|dim| is_touched(&dim.metric))) {
-        return nothing(format!("the computer was busy with something else ({busy}), and times that were measured then decide nothing"));
+    let unranked = in_state(State::Passes) - ranking.places.len();
+    if unranked > 0 {
+        return nothing(format!("{} timed in different ways within itself, passes and can be held against nobody", was_were(unranked)));
     }
     let name = &group.candidates[first].name;
-    let open = match in_state(State::Undecided) {
-        0 => String::new(),
-        n => format!("; {} not decided and could still come first", is_are(n)),
-    };
+    let open = caveats(group, ranking, first);
     match &ranking.sure {
         Sure::Alone if wish.needs.is_empty() => {
             nothing(format!("{name} is the only candidate with figures, and nothing is required: there is no choice to make"))
@@ -97,6 +103,23 @@ pub fn verdict(group: &Group, wish: &Wish, busy: Option<&str>) -> Verdict {
     }
 }
 
+/// What stands behind a recommendation: cells that do not count, workloads that were not weighed, candidates that are not decided.
+fn caveats(group: &Group, ranking: &Ranking, first: usize) -> String {
+    let Candidate { lost, cells, .. } = &group.candidates[first];
+    let undecided = |same: bool| {
+        let is = |c: &&Candidate| c.state == State::Undecided && (c.timing.as_ref() == Some(&ranking.timing)) == same;
+        group.candidates.iter().filter(is).count()
+    };
+    let (rivals, others) = (undecided(true), undecided(false));
+    let all = [
+        (*lost > 0).then(|| format!("; {lost} of its {} cells do not count and are in no figure", lost + cells.len())),
+        ranking.dims.iter().any(|dim| dim.cut).then(|| "; only workloads that all have were weighed".to_owned()),
+        (rivals > 0).then(|| format!("; {} not decided and could still come first", is_are(rivals))),
+        (others > 0).then(|| format!("; {} not decided and timed in another way, and nothing is ranked across that", is_are(others))),
+    ];
+    all.into_iter().flatten().collect()
+}
+
 /// Whether what else a computer did is in a metric.
 fn is_touched(metric: &str) -> bool {
     match Subject::parse(metric).map(|subject| subject.source) {
@@ -116,6 +139,10 @@ fn not_told(ranking: &Ranking, reason: String) -> Verdict {
 
 fn is_are(n: usize) -> String {
     format!("{} {}", count(n, "candidate"), if n == 1 { "is" } else { "are" })
+}
+
+fn was_were(n: usize) -> String {
+    format!("{} {}", count(n, "candidate"), if n == 1 { "was" } else { "were" })
 }
 
 fn is_are_launches(n: usize) -> String {
@@ -140,8 +167,8 @@ pub fn closest(group: &Group) -> Option<Closest> {
 /// What was not measured: of what is recommended; without a recommendation, what is measured of no candidate.
 pub fn unpromised(group: &Group, wish: &Wish) -> Vec<String> {
     let shown = |finding: &&Finding| finding.standing == Standing::NotMeasured;
-    let words = |finding: &Finding| format!("{}: {}", wish.needs[finding.need].words, finding.why);
-    let measured: Vec<&super::types::Candidate> = match group.verdict.candidates[..] {
+    let words = |finding: &Finding| format!("{}: {}", wish.needs[finding.need].shown(), finding.why);
+    let measured: Vec<&Candidate> = match group.verdict.candidates[..] {
         [one] => vec![&group.candidates[one]],
         _ => group.candidates.iter().filter(|c| !c.cells.is_empty() && c.state != State::Headroom).collect(),
     };

@@ -1,6 +1,9 @@
 //! What is needed and preferred: the scenario's words, a preset's, or what is usual.
 
-use super::types::{Need, Origin, UseCase, Weight};
+use super::{
+    standing::OF_WORKLOAD,
+    types::{Need, Origin, UseCase, Weight},
+};
 use crate::scenario::{Plan, Preset, Requirement, preset};
 
 /// What candidates are held against.
@@ -22,13 +25,16 @@ const USUAL: [&str; 2] = ["ttft", "decode"];
 
 impl Wish {
     /// Of a plan, with the preset that it names or, first of all, the one that is asked for: that one's weights then count, since those of the
-    /// scenario are for its own use. The scenario's requirements stay in any case, and one of them takes the place of a preset's of its metric.
+    /// scenario are for its own use. The scenario's requirements stay in any case, and one of them that is about all candidates takes the
+    /// place of a preset's of its metric.
     pub fn of(plan: &Plan, asked: Option<&Preset>) -> Self {
         let named = plan.prefer.as_ref().and_then(|prefer| preset(prefer.use_case.as_deref()?));
         let chosen = asked.or(named);
         let own = plan.require.iter().map(|requirement| (need(requirement, Origin::Scenario, None, None), requirement.clone()));
         let proposed = chosen.into_iter().flat_map(|preset| &preset.require);
-        let proposed = proposed.filter(|p| plan.require.iter().all(|own| own.metric != p.requirement.metric));
+        // One that is about some candidates only leaves the preset's to the others.
+        let of_all = |own: &&Requirement| own.cells.keys().all(|key| OF_WORKLOAD.contains(&key.as_str()));
+        let proposed = proposed.filter(|p| plan.require.iter().filter(of_all).all(|own| own.metric != p.requirement.metric));
         let proposed =
             proposed.map(|p| (need(&p.requirement, Origin::Preset, Some(p.reason.clone()), p.source.clone()), p.requirement.clone()));
         let (needs, requirements) = own.chain(proposed).unzip();

@@ -95,8 +95,7 @@ impl Selection {
     /// A finding with its figure: `ttft p95 <= 380ms (prompt-tokens 128), measured 520 ms, 36.8 % over`.
     pub fn finding(&self, finding: &Finding) -> String {
         let need = &self.needs[finding.need];
-        let preset = if need.origin == Origin::Preset { ", preset" } else { "" };
-        let words = format!("{}{preset}", need.words);
+        let words = need.shown();
         let Some(judged) = &finding.judged else { return format!("{words}: {}", finding.why) };
         let found = match (&judged.found, judged.value) {
             (Some(word), _) => format!(", found {word}"),
@@ -151,7 +150,7 @@ impl Selection {
         let closest = group.closest.as_ref()?;
         Some(format!(
             "What would change it first: {}, which {} keeps with {} % of room.",
-            self.needs[closest.need].words,
+            self.needs[closest.need].shown(),
             group.candidates[closest.candidate].name,
             tenths(closest.slack)
         ))
@@ -236,7 +235,7 @@ pub fn deciding(selection: &Selection, candidate: &Candidate) -> String {
     let telling = if candidate.state == State::Vetoed { Standing::Violated } else { Standing::Undecided };
     let stand = |standing: Standing| candidate.findings.iter().filter(move |finding| finding.standing == standing);
     let mut found: Vec<String> = stand(telling).map(|finding| selection.finding(finding)).collect();
-    let lacking: Vec<&str> = stand(Standing::NotMeasured).map(|finding| selection.needs[finding.need].words.as_str()).collect();
+    let lacking: Vec<String> = stand(Standing::NotMeasured).map(|finding| selection.needs[finding.need].shown()).collect();
     if !lacking.is_empty() && matches!(candidate.state, State::Passes | State::Undecided) {
         found.push(format!("not measured: {}", lacking.join(", ")));
     }

@@ -40,6 +40,9 @@ struct Trended<'a> {
     drawings: Vec<Vec<String>>,
 }
 
+/// What a page of trends has in its head: others that are called so are none of ours.
+const MARK: &str = "<meta name=\"generator\" content=\"bench trends\">";
+
 /// Writes the index and the pages of trends, and removes pages of trends that the site has no more; gives the index' path. Pages of runs
 /// are not touched.
 pub fn write(site: &Site, out: &Path) -> Result<PathBuf, ReportError> {
@@ -51,7 +54,8 @@ pub fn write(site: &Site, out: &Path) -> Result<PathBuf, ReportError> {
     }
     let index = put(rendered("site.html", &shown(&Index { palette: palette(), site }))?.as_bytes(), out, INDEX)?;
     let kept: BTreeSet<&str> = site.pages.iter().map(|page| page.file.as_str()).collect();
-    for name in names(out)?.iter().filter(|name| is_of_a_device(name) && !kept.contains(name.as_str())) {
+    let ours = |name: &String| fs::read_to_string(out.join(name)).is_ok_and(|page| page.contains(MARK));
+    for name in names(out)?.iter().filter(|name| is_of_a_device(name) && !kept.contains(name.as_str()) && ours(name)) {
         match fs::remove_file(out.join(name)) {
             // Another bench may have been here.
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(ReportError::io(out.join(name))(error)),

@@ -1,7 +1,11 @@
 //! `summary.csv`: a row for each figure of each cell, and one for each cell without figures.
 
-use crate::report::load::{Cell, Run};
-use crate::results::schema::METRICS;
+use crate::{
+    gate::history::method,
+    report::load::{Cell, Run},
+    results::schema::{METRICS, Metric},
+    stats,
+};
 
 /// The columns; units in one of their own, so that a spreadsheet can turn the table around.
 const COLUMNS: [&str; 23] = [
@@ -23,15 +27,17 @@ const COLUMNS: [&str; 23] = [
     "median",
     "lo",
     "hi",
+    "coverage",
     "mad",
     "n",
     "method",
-    "scope",
     "reason",
 ];
 
 /// Units by the end of a metric's name, the longer ends before those that they end with.
-const UNITS: [(&str, &str); 16] = [
+const UNITS: [(&str, &str); 18] = [
+    ("tokens_per_battery_pct", "tokens/%"),
+    ("_hours", "h"),
     ("_tok_s", "tokens/s"),
     ("_j_per_tok", "J/token"),
     ("_j_per_prompt_tok", "J/token"),
@@ -66,7 +72,7 @@ pub fn table(runs: &[Run]) -> String {
 fn of(run: &Run, cell: &Cell) -> Vec<Vec<String>> {
     let metrics =
         METRICS.iter().filter(|metric| cell.counts() && (cell.metrics.contains_key(metric.name) || cell.absent.contains_key(metric.name)));
-    let mut rows: Vec<Vec<String>> = metrics.map(|metric| figure(run, cell, metric.name, metric.higher_is_better)).collect();
+    let mut rows: Vec<Vec<String>> = metrics.map(|metric| figure(run, cell, metric)).collect();
     if rows.is_empty() {
         let reason = cell.text("reason").unwrap_or("no reason given");
         rows.push([about(run, cell), vec![String::new(); COLUMNS.len() - 13], vec![text(reason)]].concat());
@@ -74,24 +80,28 @@ fn of(run: &Run, cell: &Cell) -> Vec<Vec<String>> {
     rows
 }
 
-fn figure(run: &Run, cell: &Cell, metric: &str, higher_is_better: bool) -> Vec<String> {
-    let estimate = cell.metrics.get(metric);
+/// The unit of a metric.
+pub(super) fn unit(metric: &str) -> &'static str {
+    UNITS.iter().find(|(end, _)| metric.ends_with(end)).map_or("", |(_, unit)| unit)
+}
+
+fn figure(run: &Run, cell: &Cell, metric: &Metric) -> Vec<String> {
+    let name = metric.name;
+    let estimate = cell.metrics.get(name);
     let interval = estimate.and_then(|found| found.interval.filter(|_| found.n != Some(1)));
     let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
-    let unit = UNITS.iter().find(|(end, _)| metric.ends_with(end)).map_or("", |(_, unit)| unit);
-    let field = |column: &str| cell.text(column).unwrap_or_default();
     let told = [
-        metric.to_owned(),
-        unit.to_owned(),
-        if higher_is_better { "higher" } else { "lower" }.to_owned(),
+        name.to_owned(),
+        unit(name).to_owned(),
+        if metric.higher_is_better { "higher" } else { "lower" }.to_owned(),
         number(estimate.map(|found| found.median)),
         number(interval.map(|(lo, _)| lo)),
         number(interval.map(|(_, hi)| hi)),
+        number(interval.and(estimate).and_then(|found| coverage(cell, name, found.n?))),
         number(estimate.and_then(|found| found.mad)),
         estimate.and_then(|found| found.n).map(|n| n.to_string()).unwrap_or_default(),
-        text(if estimate.is_some() { method(cell, metric) } else { "" }),
-        text(if metric == "ttft_ms" { field("ttft_scope") } else { "" }),
-        text(cell.absent.get(metric).filter(|_| estimate.is_none()).map_or("", String::as_str)),
+        text(&if estimate.is_some() { had(cell, metric) } else { String::new() }),
+        text(cell.absent.get(name).filter(|_| estimate.is_none()).map_or("", String::as_str)),
     ];
     [about(run, cell), told.to_vec()].concat()
 }
@@ -116,12 +126,24 @@ fn about(run: &Run, cell: &Cell) -> Vec<String> {
     .to_vec()
 }
 
-/// How a figure was come by: the column `<stem>_method` whose stem its name begins with; measured where there is none.
-fn method<'a>(cell: &'a Cell, metric: &str) -> &'a str {
-    let stems = [("ttft", "ttft"), ("prefill_tok", "prefill"), ("decode_tok", "decode"), ("tpot", "decode"), ("peak_mem", "peak_mem")];
-    let power = metric.contains("power") || metric.starts_with("energy");
-    let stem = stems.iter().find(|(start, _)| metric.starts_with(start)).map(|(_, stem)| *stem).or(power.then_some("power"));
-    stem.and_then(|stem| cell.text(&format!("{stem}_method"))).unwrap_or("measured")
+/// How a figure was come by, by what its cell says; measured where there is one way only.
+fn had(cell: &Cell, metric: &Metric) -> String {
+    let how = method(metric, |column| cell.text(column).unwrap_or_default());
+    match (how.is_empty(), metric.name) {
+        (false, "battery_hours" | "tokens_per_battery_pct") => format!("{how}, projected"),
+        (true, "battery_hours" | "tokens_per_battery_pct") => "projected".to_owned(),
+        (true, _) => "measured".to_owned(),
+        (false, _) => how,
+    }
+}
+
+/// How often an interval of so many launches holds the median: of few it is a range of theirs.
+fn coverage(cell: &Cell, metric: &str, n: usize) -> Option<f64> {
+    if metric.starts_with("energy_j_per") && cell.text("energy_phase_method") == Some("regression") {
+        return Some(0.95);
+    }
+    let ramp: Vec<f64> = (0..n).map(|i| i as f64).collect();
+    stats::interval(&ramp, 0).map(|found| found.coverage)
 }
 
 /// A field that a spreadsheet takes for text: one that begins as a formula does gets an apostrophe before it.

@@ -104,3 +104,11 @@ fn names_are_text_in_markdown() {
     }
     assert!(text.contains("a&#124;b&#96;c&#96;&#60;img src=x"));
 }
+
+#[test]
+fn every_metric_has_a_unit() {
+    for metric in crate::results::schema::METRICS {
+        assert!(!super::table::unit(metric.name).is_empty(), "{}", metric.name);
+    }
+    assert_eq!(["battery_hours", "tokens_per_battery_pct", "energy_j_per_tok"].map(super::table::unit), ["h", "tokens/%", "J/token"]);
+}

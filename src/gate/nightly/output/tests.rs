@@ -115,7 +115,7 @@ fn for_a_pull_request() {
     for hostile in ["<b>", "@all", "`", "x|y", "<note>", "\u{1}"] {
         assert!(!text.contains(hostile), "{hostile:?} in {text}");
     }
-    assert!(text.contains("&#60;b&#62;,&#58; %&#96;&#64;all&#96; on phone-1"), "{text}");
+    assert!(text.contains("&#60;b&#62;,: %&#96;&#64;all&#96; on phone-1"), "{text}");
     let tables: Vec<usize> = text.lines().filter(|l| l.starts_with('|')).map(|l| l.matches('|').count()).collect();
     assert_eq!(tables, [10, 10, 10, 10, 10, 10, 10, 7, 7, 7], "{text}");
     assert!(text.contains("<details><summary>1 unchanged</summary>"));
@@ -128,12 +128,10 @@ fn no_name_turns_a_line_around() {
     gate.rows[0].key.device = "phone\u{202e}2".to_owned();
     gate.requirements[0].cell = "mnn\u{2066}w4".to_owned();
     gate.requirements[0].device = "phone\u{202e}2".to_owned();
-    for (form, shown) in
-        [(human as fn(&Gate) -> String, "\u{fffd}"), (markdown, "&#65533;"), (junit, "\u{fffd}"), (annotations, "\u{fffd}")]
-    {
+    for form in [human as fn(&Gate) -> String, markdown, junit, annotations] {
         let text = form(&gate);
         assert!(!text.contains(['\u{202e}', '\u{2066}']), "{text:?}");
-        assert!(text.contains(&format!("phone{shown}2")) && text.contains(&format!("mnn{shown}w4")), "{text:?}");
+        assert!(text.contains("phone\u{fffd}2") && text.contains("mnn\u{fffd}w4"), "{text:?}");
     }
 }
 

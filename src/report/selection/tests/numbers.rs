@@ -96,6 +96,8 @@ fn few_launches_have_no_share() {
     assert_eq!(pair(6, 1.1), (Sure::Intervals { launches: 6, ahead: true }, vec![None, None]));
     assert_eq!(pair(6, 1.05).0, Sure::Intervals { launches: 6, ahead: false });
     assert_eq!(pair(5, 2.0), (Sure::Unknown { launches: 5 }, vec![None, None]));
+    // Eleven launches against one are one: that one has a spread, which nobody knows.
+    assert_eq!(rank::sure(&[vec![term(-1.0, &A, "a")], vec![term(-1.0, &A[..1], "b")]]).0, Sure::Unknown { launches: 1 });
     assert_eq!(rank::sure(&[vec![term(-1.0, &A[..2], "a")]]).0, Sure::Alone);
     // A size has no spread, a soak has one that nobody knows.
     assert_eq!(rank::sure(&[vec![one(-1.0, 2.0)], vec![one(-1.0, 3.0)]]).0, Sure::Exact { equals: 1 });
