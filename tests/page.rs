@@ -172,7 +172,7 @@ fn what_to_ship_is_on_the_page_on_the_terminal_and_as_data() {
     // No cell of the example has a prompt of 512 tokens.
     let pc = selection["groups"].as_array().unwrap().iter().find(|group| group["class"] == "pc").unwrap();
     assert_eq!(pc["verdict"]["kind"], "no-recommendation");
-    assert!(pc["unpromised"][0].as_str().unwrap().ends_with("(prompt-tokens 512): no cell has these conditions"), "{pc}");
+    assert!(pc["unpromised"][0].as_str().unwrap().ends_with("(prompt-tokens 512), preset: no cell has these conditions"), "{pc}");
     assert!(fs::read_to_string(dir.path().join(told["page"].as_str().unwrap())).unwrap().contains("preset"), "the page is judged for it");
 
     let wrong = report(&["--use", "glases"]).expect(2);
