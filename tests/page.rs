@@ -85,7 +85,7 @@ fn words_of_a_device_do_nothing() {
             }
             cell = cell.with("absent", &format!("itl_p50_ms={attack};mem_load_mb={attack}"));
             if status == "ok" {
-                cell = cell.values("ttft_ms", &noisy(90.0 + at as f64, 0.02, 6, 3)).values("decode_tok_s", &noisy(20.0, 0.02, 6, 4));
+                cell = cell.values("ttft_ms", &noisy(90.0 + at as f64, 0.02, 12, 3)).values("decode_tok_s", &noisy(20.0, 0.02, 12, 4));
             }
             made = made.cell(cell);
         }
@@ -96,7 +96,7 @@ fn words_of_a_device_do_nothing() {
     made.manifest["warnings"] = json!(ATTACKS);
     made.manifest["environment"] = json!({ATTACKS[1]: ATTACKS[3]});
     made.manifest["runtimes"][ATTACKS[2]] = json!({"missing": {"what": ATTACKS[1], "remedy": ATTACKS[4]}});
-    let page = page(dir.path(), &made.write(dir.path()));
+    let page = page(dir.path(), &made.planned().write(dir.path()));
     check(&["hostile", page.to_str().unwrap()]);
 }
 
@@ -117,7 +117,7 @@ fn two_thousand_cells_stay_usable() {
         }
     }
     assert_eq!(made.cells.len(), 2000);
-    let folder = made.write(dir.path());
+    let folder = made.planned().write(dir.path());
     let page = page(dir.path(), &folder);
     println!("{}", check(&["big", page.to_str().unwrap(), folder.to_str().unwrap()]));
 }

@@ -251,6 +251,8 @@ def hostile(chromium, path):
         markup = page.evaluate("""() => [...document.querySelectorAll('*')].filter(e => [...e.attributes].some(a => /^on/i.test(a.name) || /^\\s*javascript:/i.test(a.value) && a.name !== 'title'
             && !a.name.startsWith('data-') && a.name !== 'value' && a.name !== 'aria-label')).length + document.querySelectorAll('img, iframe, object, embed, base, link, svg script, foreignObject, svg a').length""")
         assert markup == 0, f"{markup} elements that words of a run have made"
+        decided = page.evaluate("() => [...document.querySelectorAll('.decision .choice .answer')].map(e => e.textContent)")
+        assert decided and any("<script>" in said for said in decided), decided
         assert page.evaluate("() => document.body.textContent.includes(\"<img src=x onerror=\")"), "the words are shown as they are"
         # A mark that turns the direction of what follows it ends with its own text.
         assert page.evaluate("() => !/[\\u202a-\\u202e\\u2066-\\u2069]/.test(document.body.textContent)"), "marks of direction are shown, not obeyed"

@@ -15,12 +15,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from common import QUICK, number, program, show
+from common import QUICK, ROOT, number, program, show
 from history import CELLS, cells, columns, measured
 
 TELEMETRY = number("--telemetry", 50_000 if QUICK else 1_000_000)
 LAYERS = number("--layers", 10_000 if QUICK else 200_000)
-LAUNCHES, QUERIES, TOKENS = 6, 3, 32
+LAUNCHES, QUERIES, TOKENS = 12, 2, 24
 PANDAS = "pandas==2.3.3"
 RUN = "20260101T020000Z-large-0a1b2c"
 # What a phone shows: source, name, unit, level, scatter.
@@ -44,6 +44,20 @@ LAYERS_HEAD = (
 )
 
 
+def plan(every):
+    """So that the selection knows the cells: each is the example's first one with its names."""
+    head, pattern = (ROOT / "results/example-pc/plan.toml").read_text().split("[[cells]]")[:2]
+    pattern = re.sub(r"^launch_group = .*\n", "", pattern, flags=re.M)
+
+    def planned(cell):
+        text = pattern
+        for name, value in (("id", cell["cell"]), ("backend", cell["backend"]), ("name", cell["model"]), ("quant", cell["quant"])):
+            text = re.sub(rf'^{name} = ".*"', f'{name} = "{value}"', text, flags=re.M)
+        return "[[cells]]" + re.sub(r"^prompt_tokens = .*", f"prompt_tokens = {cell['prompt_tokens']}", text, flags=re.M)
+
+    return head + "".join(planned(cell) for cell in every)
+
+
 def make(run):
     run.mkdir(parents=True)
     every, dice = list(cells()), random.Random(1)
@@ -58,6 +72,7 @@ def make(run):
         "runtimes": {"mnn": {"ready": {"version": "MNN 3.7.0"}}}, "host": {"load": "0.1"}, "seed": 1, "segments": [], "warnings": [],
     }  # fmt: skip
     (run / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
+    (run / "plan.toml").write_text(plan(every))
     with (run / "cells.csv").open("w", newline="") as file:
         table = csv.DictWriter(file, names, restval="", extrasaction="ignore", lineterminator="\n")
         table.writeheader()
@@ -177,6 +192,7 @@ def main():
         report = [program("bench"), "report", str(run), "--out", str(out)]
         measured(report)
         page = (out / RUN / "index.html").read_text()
+        assert re.search(r'class="answer"><strong>[^<]*first in [^<]*resamples', page), "launches were drawn for the selection"
         # What was planted, one sample long each, is told and drawn: in the table of the strips, and 0 or the top of a strip's own scale.
         assert re.search(rf"resident \(RSS\)</t.>.*?>{PEAK_MB}\b", page, re.S) and re.search(rf"DDR</t.>.*?>{DIP_MHZ}\b", page, re.S), "the planted extremes"
         ours, theirs, alone = [], [], []

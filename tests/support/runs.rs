@@ -79,6 +79,8 @@ pub struct Run {
     pub manifest: Value,
     /// Its cells.
     pub cells: Vec<Cell>,
+    /// Its plan.
+    pub plan: String,
 }
 impl Run {
     /// A run of the scenario `nightly` at 02:00 UTC of a day of 2026, counted from 1 January = 0.
@@ -95,7 +97,33 @@ impl Run {
             "runtimes": {"mnn": {"ready": {"version": "MNN 3.6.1"}}, "genie": {"ready": {"version": "QAIRT 2.51"}}},
             "cells": {}, "python_lock": "", "programs": {}, "environment": {}, "host": {}, "seed": 1, "segments": [], "warnings": []
         });
-        Self { id, manifest, cells: Vec::new() }
+        Self { id, manifest, cells: Vec::new(), plan: PLAN.to_owned() }
+    }
+
+    /// Plans the cells that it has, so that a selection knows them: each is the example's first one with its names.
+    #[must_use]
+    pub fn planned(mut self) -> Self {
+        let mut plan: toml::Table = PLAN.parse().expect("a plan");
+        let mut pattern = plan["cells"][0].clone();
+        pattern.as_table_mut().expect("a cell").remove("launch_group");
+        let planned = |cell: &Cell| {
+            let mut own = pattern.clone();
+            let field = |name: &str| cell.fields.get(name).cloned().unwrap_or_default();
+            own["id"] = field("cell").into();
+            own["cell"]["backend"] = field("backend").into();
+            own["cell"]["model"]["name"] = field("model").into();
+            if ["w4", "w4a16", "w8a16", "fp16"].contains(&field("quant").as_str()) {
+                own["cell"]["quant"] = field("quant").into();
+            }
+            for name in ["prompt_tokens", "gen_tokens"] {
+                own["cell"]["workload"]["generate"][name] = field(name).parse::<i64>().unwrap_or(16).into();
+            }
+            own
+        };
+        let cells: Vec<toml::Value> = self.cells.iter().map(planned).collect();
+        plan.insert("cells".to_owned(), cells.into());
+        self.plan = plan.to_string();
+        self
     }
 
     /// Adds a cell.
@@ -115,12 +143,12 @@ impl Run {
         self
     }
 
-    /// Writes `out/<id>/` with manifest, tables and a plan that requires nothing.
+    /// Writes `out/<id>/` with manifest, tables and its plan.
     pub fn write(&self, out: &Path) -> PathBuf {
         let folder = out.join(&self.id);
         fs::create_dir_all(&folder).expect("a folder");
         fs::write(folder.join("manifest.json"), serde_json::to_string_pretty(&self.manifest).expect("JSON")).expect("a file");
-        fs::write(folder.join("plan.toml"), PLAN).expect("a file");
+        fs::write(folder.join("plan.toml"), &self.plan).expect("a file");
         let (mut cells, mut samples, mut launches) = (Vec::new(), Vec::new(), Vec::new());
         for cell in &self.cells {
             cells.push(self.cell_row(cell));

@@ -19,7 +19,8 @@ use super::super::{
 use crate::{
     gate::{
         history::{self, Figure, Gap, Run, Scan, Trend, Wanted},
-        nightly::{USUAL, output::Record},
+        nightly::{USUAL, expected, output::Record},
+        nights::FEWEST,
         verdict::Verdict,
     },
     report::{
@@ -135,6 +136,7 @@ impl Lab<'_> {
             devices: pages.iter().map(|page| page.row.clone()).collect(),
             models: self.models(),
             worse: self.worse(),
+            odds: self.odds(),
             gates: self.gates(),
             left_out,
             others: site::others(self.out, &known),
@@ -254,6 +256,12 @@ impl Lab<'_> {
             })
         };
         self.trends().filter_map(worse).collect()
+    }
+
+    /// How many false alarms are among them: of the figures with nights enough before them.
+    fn odds(&self) -> Option<String> {
+        let judged = self.trends().filter(|(_, trend)| trend.tonight.as_ref().is_ok_and(|tonight| tonight.baseline >= FEWEST)).count();
+        (judged > 0).then(|| format!("By chance alone: {}.", expected(judged)))
     }
 
     fn models(&self) -> Vec<ModelRow> {

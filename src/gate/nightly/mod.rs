@@ -138,6 +138,15 @@ pub struct Since {
     pub changed: Vec<String>,
 }
 
+/// How many false alarms so many judgements give, in a sentence.
+pub fn expected(judged: usize) -> String {
+    format!(
+        "each metric of each cell is judged on its own, with under {:.0} % false alarms a night: {judged} here, so up to {:.2} false alarms a night are to be expected",
+        FALSE_ALARM * 100.0,
+        judged as f64 * FALSE_ALARM
+    )
+}
+
 impl Gate {
     /// Whether something is worse than it may be: the exit code 10.
     pub fn regressed(&self) -> bool {
@@ -159,12 +168,7 @@ impl Gate {
         let (known, few): (Vec<&Row>, Vec<&Row>) = judged.partition(|row| row.baseline >= FEWEST);
         let mut all = Vec::new();
         if !known.is_empty() {
-            all.push(format!(
-                "each metric of each cell is judged on its own, with under {:.0} % false alarms a night: {} here, so up to {:.2} false alarms a night are to be expected",
-                FALSE_ALARM * 100.0,
-                known.len(),
-                known.len() as f64 * FALSE_ALARM
-            ));
+            all.push(expected(known.len()));
         }
         if !few.is_empty() {
             all.push(format!(

@@ -135,11 +135,15 @@ impl Selection {
             n if n > 4 => format!(" On the Pareto front of {}: {n} of them.", ranking.front_over.join(", ")),
             _ => format!(" On the Pareto front of {}: {}.", ranking.front_over.join(", "), front.join(", ")),
         };
+        let without = match &ranking.front_without[..] {
+            without if without.is_empty() || front.is_empty() => String::new(),
+            without => format!(" Not in the front: {}, which not all have in one way.", without.join(", ")),
+        };
         let soaked: Vec<&str> = ranking.dims.iter().filter(|dim| dim.of_one_soak).map(|dim| dim.metric.as_str()).collect();
         let soaked =
             if soaked.is_empty() { String::new() } else { format!(" Of one soak each, its spread in no share: {}.", soaked.join(", ")) };
         format!(
-            "{who}{timing} by {}{usual}, over {}: {}{more} (1 is best in everything).{soaked}{front}",
+            "{who}{timing} by {}{usual}, over {}: {}{more} (1 is best in everything).{soaked}{front}{without}",
             dims.join(", "),
             count(workloads, "workload"),
             places.join(", ")

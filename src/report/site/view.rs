@@ -24,6 +24,8 @@ pub struct Site {
     pub models: Vec<ModelRow>,
     /// What is worse in the last run of a scenario on a device.
     pub worse: Vec<Worse>,
+    /// How many of those chance gives; nothing where nothing was judged.
+    pub odds: Option<String>,
     /// The last gate of each scenario and device, the newest first.
     pub gates: Vec<GateRow>,
     /// What does not count, with the reason.

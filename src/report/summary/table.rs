@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The columns; units in one of their own, so that a spreadsheet can turn the table around.
-const COLUMNS: [&str; 23] = [
+const COLUMNS: [&str; 33] = [
     "run",
     "scenario",
     "device_class",
@@ -21,6 +21,16 @@ const COLUMNS: [&str; 23] = [
     "cell",
     "status",
     "failure_kind",
+    "weight_bits",
+    "act_bits",
+    "kv_bits",
+    "group",
+    "lm_head_bits",
+    "bits_per_weight",
+    "check_unit",
+    "check_tokens",
+    "stability",
+    "launch_context",
     "metric",
     "unit",
     "better",
@@ -33,6 +43,9 @@ const COLUMNS: [&str; 23] = [
     "method",
     "reason",
 ];
+
+/// Place of `metric`: the columns before it, from the thirteenth on, are those of cells.csv (rules R6, R29).
+const METRIC: usize = 22;
 
 /// Units by the end of a metric's name, the longer ends before those that they end with.
 const UNITS: [(&str, &str); 18] = [
@@ -75,7 +88,9 @@ fn of(run: &Run, cell: &Cell) -> Vec<Vec<String>> {
     let mut rows: Vec<Vec<String>> = metrics.map(|metric| figure(run, cell, metric)).collect();
     if rows.is_empty() {
         let reason = cell.text("reason").unwrap_or("no reason given");
-        rows.push([about(run, cell), vec![String::new(); COLUMNS.len() - 13], vec![text(reason)]].concat());
+        let about = about(run, cell);
+        let none = vec![String::new(); COLUMNS.len() - about.len() - 1];
+        rows.push([about, none, vec![text(reason)]].concat());
     }
     rows
 }
@@ -109,7 +124,8 @@ fn figure(run: &Run, cell: &Cell, metric: &Metric) -> Vec<String> {
 fn about(run: &Run, cell: &Cell) -> Vec<String> {
     let manifest = |path: &str| run.manifest.pointer(path).and_then(|value| value.as_str()).map(str::to_owned);
     let id = manifest("/run").unwrap_or_else(|| run.folder.clone());
-    [
+    let own = COLUMNS[12..METRIC].iter().map(|column| text(cell.text(column).unwrap_or_default()));
+    let known = [
         text(&id),
         text(&manifest("/scenario/name").unwrap_or_default()),
         text(&cell.class),
@@ -122,8 +138,8 @@ fn about(run: &Run, cell: &Cell) -> Vec<String> {
         text(&cell.key.cell),
         cell.status.word().to_owned(),
         text(cell.text("failure_kind").unwrap_or_default()),
-    ]
-    .to_vec()
+    ];
+    known.into_iter().chain(own).collect()
 }
 
 /// How a figure was come by, by what its cell says; measured where there is one way only.
