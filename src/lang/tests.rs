@@ -91,6 +91,8 @@ fn a_text_is_said_with_what_is_in_its_holes() {
         // A name is no word.
         ("failed said failed", "failed 说：失败"),
         ("Mnn said it is warm.", "Mnn 说：很热。"),
+        // A hole at the beginning is one thing, and no list.
+        ("x y; z said failed", "x y；z 说：失败"),
         ("note: it is warm", "注意：很热"),
         ("note: nobody knows this", "注意：nobody knows this"),
         // What no template knows stays, sentence by sentence and clause by clause.

@@ -99,6 +99,12 @@ impl<'a> Speaker<'a> {
     fn filled(&self, text: &str, depth: usize, of: impl Fn(&Template) -> bool) -> Option<String> {
         let (stem, stop) = stopped(text);
         let said = |(template, taken): (&Template, Vec<&str>)| {
+            // What a template begins with is one thing, and no list of clauses of which the last is meant.
+            let list = matches!(template.pieces.first(), Some(Piece::Hole(_)))
+                && taken.first().is_some_and(|first| cuts::at(first, "; ").len() > 1);
+            if list {
+                return None;
+            }
             let vague = template.weight().0 < CLEAR && !template.is_labelled();
             let holes = template.pieces.iter().filter_map(|piece| if let Piece::Hole(hole) = piece { Some(*hole) } else { None });
             let fill = |(hole, taken): (Hole, &str)| {
