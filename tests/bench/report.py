@@ -189,7 +189,7 @@ def main():
             make(run)
         rows = {path.stem: sum(1 for _ in path.open()) - 1 for path in sorted(run.glob("*.csv"))}
         print(f"{', '.join(f'{count} rows of {name}' for name, count in rows.items())}; {sum(path.stat().st_size for path in run.glob('*')) / 1e6:.0f} MB")
-        report = [program("bench"), "report", str(run), "--out", str(out)]
+        report = [program("bench"), "report", str(run), "--out", str(out), "--format", "json"]
         measured(report)
         page = (out / RUN / "index.html").read_text()
         assert re.search(r'class="answer"><strong>[^<]*first in [^<]*resamples', page), "launches were drawn for the selection"
