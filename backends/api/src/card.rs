@@ -58,14 +58,6 @@ impl Card {
 }
 
 impl Fact {
-    /// It with its source, or why it is not known.
-    pub fn words(&self) -> String {
-        match (&self.text, &self.source, &self.seen) {
-            (Some(text), Some(source), Some(seen)) => format!("{text} ({source}, seen {seen})"),
-            _ => self.absent.clone().unwrap_or_default(),
-        }
-    }
-
     fn check(&self) -> Result<(), String> {
         let day = |text: &String| {
             let parts: Vec<&str> = text.split('-').collect();
@@ -98,8 +90,9 @@ mod tests {
     #[test]
     fn a_fact_has_a_source_and_a_day_or_is_absent() {
         let good = card(FACT).expect("a card");
-        assert_eq!(good.licence.words(), "MIT. (https://example.org, seen 2026-11-30)");
-        assert_eq!(good.effort.words(), "not looked up");
+        let told = [&good.licence.text, &good.licence.source, &good.licence.seen].map(Option::as_deref);
+        assert_eq!(told, [Some("MIT."), Some("https://example.org"), Some("2026-11-30")]);
+        assert_eq!((good.effort.text, good.effort.absent.as_deref()), (None, Some("not looked up")));
         for (bad, why) in [
             (FACT.replace("https", "http"), "licence: http://example.org is no public address"),
             (FACT.replace("2026-11-30", "yesterday"), "licence: yesterday is no day"),
