@@ -11,7 +11,7 @@ if [ -z "$made" ]; then
     made=$(echo "$out"/results/*)
 fi
 rm -rf reports/example-pc
-if [ "$made" != results/example-pc ]; then
+if [ "$(realpath "$made")" != "$PWD/results/example-pc" ]; then
     rm -rf results/example-pc
     mkdir -p results/example-pc
     # Its logs have this machine's paths in them, and the journal is told by the tables.

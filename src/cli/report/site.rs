@@ -368,8 +368,7 @@ fn device_link(device: &str) -> Link {
 fn device_file(device: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     let mut name: String = device.chars().map(|c| if plain(c) { c } else { '-' }).take(60).collect();
-    // Some file systems take `Phone` and `phone` for one.
-    if name != device || name.contains(|c: char| c.is_ascii_uppercase()) {
+    if name != device {
         name = format!("{name}-{}", crate::hex(&Sha256::digest(device.as_bytes())[..4]));
     }
     format!("device-{name}.html")

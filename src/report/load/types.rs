@@ -240,7 +240,7 @@ impl Cell {
 
     /// Its figures are composed from graph times: a bound that no engine reaches, and nothing that was measured (rule R11).
     pub fn is_composed(&self) -> bool {
-        ["ttft_method", "prefill_method", "decode_method"].iter().any(|column| self.text(column) == Some("composed"))
+        is_composed(|column| self.text(column))
     }
 
     /// Whether it may stand in a chart, a ratio or a sentence.
@@ -302,6 +302,11 @@ impl Layer {
 
 /// How the keys of artifacts begin that bench makes itself.
 const SELF_MADE: [&str; 2] = ["qnn-context-", "mnn-llm-"];
+
+/// Whether any speed of a cell is composed from graph times, by what its columns say.
+pub fn is_composed<'a>(column: impl Fn(&'static str) -> Option<&'a str>) -> bool {
+    ["ttft_method", "prefill_method", "decode_method"].into_iter().any(|name| column(name) == Some("composed"))
+}
 
 /// Whether an artifact was made by bench itself.
 pub fn is_self_made(artifact: &str) -> bool {

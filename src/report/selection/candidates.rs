@@ -15,7 +15,7 @@ use crate::{
         require::Judged,
         run::{Cell, Key, Run},
     },
-    report::timing::Timing,
+    report::{load::is_composed, timing::Timing},
     scenario::{Plan, PlannedCell},
 };
 
@@ -70,7 +70,7 @@ impl Entry<'_> {
 
     /// Composed of graph times, in any of its speeds.
     pub fn is_composed(&self) -> bool {
-        ["decode_method", "ttft_method", "prefill_method"].iter().any(|method| self.field(method) == "composed")
+        is_composed(|column| Some(self.field(column)))
     }
 
     fn axes(&self) -> BTreeMap<String, String> {
