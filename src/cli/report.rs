@@ -20,7 +20,7 @@ use crate::{
     },
     results::{folder, journal, manifest::Manifest, tables},
     run::events::Event,
-    safe::printable_lines,
+    safe::{printable, printable_lines},
     scenario::{self, Plan, Preset},
     words,
 };
@@ -118,7 +118,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
 /// The decision path and its table on the terminal: names of devices and models are a stranger's.
 fn tell(selected: &Selected) {
     let text = match selected {
-        Ok(found) => found.sentences().into_iter().chain(selection::table(found)).collect::<Vec<_>>().join("\n"),
+        Ok(found) => found.sentences().iter().chain(&selection::table(found)).map(|line| printable(line)).collect::<Vec<_>>().join("\n"),
         Err(why) => why.to_string(),
     };
     super::note(&printable_lines(&text));

@@ -23,6 +23,9 @@ pub enum Unselected {
     /// What was measured is not known.
     #[error("nothing can be selected: {0}")]
     Run(#[from] RunError),
+    /// Which device it was, and what else that did, is not known.
+    #[error("nothing can be selected: manifest.json is damaged or names no device")]
+    Manifest,
     /// A table that can't be read.
     #[error("nothing can be selected: {0}")]
     Table(#[from] TableError),
@@ -37,5 +40,9 @@ pub fn read(folder: &Path, asked: Option<&Preset>) -> Selected {
     let plan = Plan::from_toml(&text).map_err(|why| Unselected::Plan(why.to_string()))?;
     let wish = Wish::of(&plan, asked);
     let evidence = gather(folder, &wish.requirements)?;
-    Ok(of_wish(&plan, &load(folder)?, &evidence, wish))
+    let run = load(folder)?;
+    if !run.manifest["device"].is_object() {
+        return Err(Unselected::Manifest);
+    }
+    Ok(of_wish(&plan, &run, &evidence, wish))
 }

@@ -56,8 +56,10 @@ fn weights(plan: &Plan, asked: Option<&Preset>, chosen: Option<&Preset>) -> Vec<
     if all.is_empty() {
         all = USUAL.iter().map(|word| ((*word).to_owned(), 1.0, Origin::Default, None)).collect();
     }
-    let sum: f64 = all.iter().map(|(_, weight, ..)| weight).sum();
-    all.into_iter().map(|(metric, weight, origin, reason)| Weight { metric, share: weight / sum, origin, reason }).collect()
+    // By the largest first: a sum of weights near the end of what a number can be would be none.
+    let largest = all.iter().map(|(_, weight, ..)| *weight).fold(f64::MIN_POSITIVE, f64::max);
+    let sum: f64 = all.iter().map(|(_, weight, ..)| weight / largest).sum();
+    all.into_iter().map(|(metric, weight, origin, reason)| Weight { metric, share: weight / largest / sum, origin, reason }).collect()
 }
 
 fn need(requirement: &Requirement, origin: Origin, reason: Option<String>, source: Option<String>) -> Need {
