@@ -16,6 +16,7 @@ pub mod random;
 
 mod centre;
 mod effect;
+mod extremes;
 mod first;
 mod interval;
 mod location;
@@ -35,6 +36,7 @@ mod reference;
 
 pub use centre::{Centre, centre, hodges_lehmann, log_centre};
 pub use effect::{Effect, FEWEST_FOR_EFFECT, log_effect, paired_effect};
+pub use extremes::extremes;
 pub use first::{Factor, Values, first_shares};
 pub use interval::{Interval, Method, interval, interval_at};
 pub use location::{mad, mean, median, quantile, relative_spread, standard_deviation};
