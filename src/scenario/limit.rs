@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    require::{Source, Subject},
+    require::Subject,
     suggest::{self, show},
 };
 
@@ -38,7 +38,7 @@ impl Limit {
         let text = text.trim();
         let digit = text.find(|c: char| !"<>=! ".contains(c)).unwrap_or(text.len());
         let (sign, rest) = (text[..digit].trim(), text[digit..].trim());
-        if let Source::Word(_, words) = subject.source {
+        if let Some(words) = subject.source.words() {
             if sign == "==" && words.contains(&rest) {
                 return Ok(Self::Is(rest.to_owned()));
             }

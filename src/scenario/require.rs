@@ -180,6 +180,17 @@ pub enum Source {
     Exact(&'static str),
     /// A column of `cells.csv` that holds a word.
     Word(&'static str, &'static [&'static str]),
+    /// The verdict of `support.csv` over the cell's model, quantisation, backend and unit, and how the cell itself ended.
+    Support(&'static [&'static str]),
+}
+impl Source {
+    /// The words that a limit can ask for; `None` where it is a number.
+    pub const fn words(self) -> Option<&'static [&'static str]> {
+        match self {
+            Self::Word(_, words) | Self::Support(words) => Some(words),
+            _ => None,
+        }
+    }
 }
 
 /// A condition that a subject needs.
@@ -239,4 +250,5 @@ pub const SUBJECTS: &[Subject] = &[
     other("model-size", Source::Exact("model_mb"), MB, false, &[Need::Any]),
     other("stability", Source::Word("stability", &["stable"]), &[], true, &[Need::Any]),
     other("placement", Source::Word("unit_found", &["cpu", "gpu", "npu", "hybrid"]), &[], true, &[Need::Any]),
+    other("support", Source::Support(&["runs"]), &[], true, &[Need::Any]),
 ];

@@ -226,6 +226,40 @@ fn words_and_what_is_exact() {
     assert_eq!((size.met, size.mde), (Met::Violated, None));
 }
 
+/// The verdict is that of support.csv over the combination, and what happened at the cell goes first.
+#[test]
+fn support_is_of_the_combination_and_of_the_cell() {
+    let runs = requirement("support", Limit::Is("runs".to_owned()));
+    let own = [("model", "tiny"), ("quant", "w4"), ("backend", "mnn"), ("unit_requested", "npu"), ("device_class", "emulator")];
+    let met = |word: &str, op: &str, reason: &str, fields: &[(&'static str, &str)]| {
+        let mut evidence = Evidence::default();
+        let supported = evidence::Supported { word: word.to_owned(), op: op.to_owned(), reason: reason.to_owned() };
+        evidence.add_support(["phone-1", "tiny", "w4", "mnn", "npu"], supported);
+        let found = judged_with(&runs, &cell(&[&own[..], fields].concat(), &[]), &evidence);
+        (found.met, found.found.unwrap_or_default(), found.why)
+    };
+    let is = |met: Met, found: &str, why: &str| (met, found.to_owned(), why.to_owned());
+    // An emulator's times say nothing about a device; what its compiler refuses does.
+    assert_eq!(met("runs", "", "", &[]), is(Met::Passed, "runs", ""));
+    let failed = [("status", "failed"), ("failure_kind", "runtime"), ("reason", "too long")];
+    assert_eq!(met("runs", "", "too long", &failed), is(Met::Violated, "runs", "other cells of it run, and this one is failed: too long"));
+    let unverified = [("status", "unverified"), ("failure_kind", "verify"), ("reason", "alarm")];
+    assert_eq!(
+        met("runs-with-fallback", "/x/Mod", "fmod", &unverified),
+        is(Met::Violated, "runs-with-fallback", "/x/Mod ran on another unit: fmod")
+    );
+    assert_eq!(met("fails-at-op", "", "", &failed), is(Met::Violated, "fails-at-op", "an operation can't run on this unit"));
+    assert_eq!(met("fails", "", "crash", &failed), is(Met::Violated, "fails", "crash"));
+    // Nothing that is about the model.
+    let cable = [("status", "failed"), ("failure_kind", "infra"), ("reason", "cable")];
+    assert_eq!(met("fails", "", "crash", &cable), is(Met::Undecided, "", "not measured: the cell is failed: cable"));
+    let skipped = [("status", "skipped"), ("reason", "no SDK")];
+    assert_eq!(met("not-tried", "", "no SDK", &skipped), is(Met::NotTried, "", "not measured: the cell is skipped: no SDK"));
+    assert_eq!(met("flies", "", "", &[]), is(Met::Undecided, "", "not measured: support.csv says flies, which this bench does not know"));
+    let other = met("runs", "", "", &[("unit_requested", "cpu")]);
+    assert_eq!(other, is(Met::Undecided, "", "not measured: support.csv has no row of this model, quantisation, backend and unit"));
+}
+
 #[test]
 fn the_word_of_a_run() {
     let of = |all: &[(usize, Met)]| {

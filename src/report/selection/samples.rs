@@ -47,7 +47,7 @@ pub fn sample(subject: &Subject, entry: &Entry) -> Option<Sample> {
         Source::Soak => Some(Sample::Soak(soak("soak_tok_s", entry)? * soak("sustained_ratio", entry)?)),
         Source::SoakRatio => soak("sustained_ratio", entry).map(Sample::Soak),
         Source::Exact(column) => number(column, entry).map(Sample::Exact),
-        Source::Word(..) => None,
+        Source::Word(..) | Source::Support(_) => None,
     }
 }
 
@@ -77,7 +77,7 @@ pub fn way(subject: &Subject, entry: &Entry) -> String {
         Source::Soak | Source::SoakRatio => {
             return number("soak_s", entry).map_or_else(String::new, |s| format!("a soak of {:.0} min", s / 60.0));
         }
-        Source::Gaps | Source::Exact(_) | Source::Word(..) => return String::new(),
+        Source::Gaps | Source::Exact(_) | Source::Word(..) | Source::Support(_) => return String::new(),
     };
     METRICS.iter().find(|metric| metric.name == column).map_or_else(String::new, |metric| method(metric, |name| entry.row.field(name)))
 }

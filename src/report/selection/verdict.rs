@@ -124,7 +124,7 @@ fn caveats(group: &Group, ranking: &Ranking, first: usize) -> String {
 fn is_touched(metric: &str) -> bool {
     match Subject::parse(metric).map(|subject| subject.source) {
         Some(Source::Metric(column)) => busy::touches(column),
-        Some(Source::Exact(_)) => false,
+        Some(Source::Exact(_) | Source::Support(_)) => false,
         _ => true,
     }
 }

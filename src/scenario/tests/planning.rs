@@ -57,7 +57,7 @@ fn a_cell_takes_the_artifact_that_says_most() {
     let plan = check_in(dir.path(), &text).expect("good").plan(&BACKENDS, &fake::device());
     let files = |id: &str| {
         let found = plan.cells.iter().find(|c| c.id.starts_with(id)).expect("a cell");
-        let Some(ArtifactSource::Files { root, config, files }) = &found.source else { panic!("{found:?}") };
+        let Some(ArtifactSource::Files { root, config, files, .. }) = &found.source else { panic!("{found:?}") };
         (root.strip_prefix(dir.path().to_str().expect("UTF-8")).expect("below").to_owned(), config.clone(), files.join(" "))
     };
     let general = ("/m/general".to_owned(), Some("a.json".to_owned()), "a.bin a.json".to_owned());
