@@ -79,20 +79,27 @@ fn read(path: &Path) -> Result<Vec<Node>, ImportError> {
     let mut reader = Reader { path, file: BufReader::new(file), left };
     let mut nodes = Vec::new();
     while reader.left > 0 {
-        let Some((MODEL_GRAPH, graph)) = reader.field()? else { continue };
-        // The graph's fields up to its end.
-        let after = reader.left.checked_sub(graph).ok_or_else(|| reader.cut())?;
-        while reader.left > after {
-            match reader.field()? {
-                Some((GRAPH_NODE, length)) if length <= NODE => {
-                    nodes.extend(Some(node(&reader.bytes(length)?)).filter(|node| QUANTISED.contains(&node.op_type.as_str())));
-                }
-                Some((_, length)) => reader.skip(length)?,
-                None => {}
-            }
+        match reader.field()? {
+            Some((MODEL_GRAPH, length)) => graph(&mut reader, length, &mut nodes)?,
+            Some((_, length)) => reader.skip(length)?,
+            None => {}
         }
     }
     Ok(nodes)
+}
+
+fn graph(reader: &mut Reader<'_>, length: u64, nodes: &mut Vec<Node>) -> Result<(), ImportError> {
+    let after = reader.left.checked_sub(length).ok_or_else(|| reader.cut())?;
+    while reader.left > after {
+        match reader.field()? {
+            Some((GRAPH_NODE, length)) if length <= NODE => {
+                nodes.extend(Some(node(&reader.bytes(length)?)).filter(|node| QUANTISED.contains(&node.op_type.as_str())));
+            }
+            Some((_, length)) => reader.skip(length)?,
+            None => {}
+        }
+    }
+    Ok(())
 }
 
 fn node(bytes: &[u8]) -> Node {

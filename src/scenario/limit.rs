@@ -29,6 +29,25 @@ pub struct NoLimit {
 }
 
 impl Limit {
+    /// Whether it is one that [`Limit::parse`] can give for a subject.
+    pub fn fits(&self, subject: &Subject) -> bool {
+        match (self, subject.source.words()) {
+            (Self::Is(word), Some(words)) => words.contains(&word.as_str()),
+            (Self::AtMost(value), None) => !subject.higher_is_better && value.is_finite() && *value > 0.0,
+            (Self::AtLeast(value), None) => subject.higher_is_better && value.is_finite() && *value > 0.0,
+            _ => false,
+        }
+    }
+
+    /// It in the unit of the column.
+    pub fn words(&self) -> String {
+        match self {
+            Self::AtMost(value) => format!("<= {value}"),
+            Self::AtLeast(value) => format!(">= {value}"),
+            Self::Is(word) => format!("== {word}"),
+        }
+    }
+
     /// Reads `<= 380ms`, `>= 12tok/s`, `== npu`.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     key::{Key, cell_has},
     limit::Limit,
+    suggest::show,
 };
 
 /// A checked `[[require]]`.
@@ -38,6 +39,12 @@ impl Requirement {
     /// Whether it is about a cell.
     pub fn selects(&self, cell: &Cell) -> bool {
         self.cells.iter().all(|(word, values)| Key::parse(word).is_some_and(|key| values.iter().any(|value| cell_has(cell, key, value))))
+    }
+
+    /// What no scenario can have said: of a stored plan that was changed.
+    pub fn fault(&self) -> Option<String> {
+        let fits = self.limit.fits(self.subject()?);
+        (!fits).then(|| format!("require.limit of {} is none that it can have, {}", show(&self.metric), self.limit.words()))
     }
 
     /// What it is about; `None` for the word of a newer version.

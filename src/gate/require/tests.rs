@@ -65,7 +65,7 @@ fn what_is_no_measurement_passes_no_limit() {
         for asked in [requirement("ttft", Limit::AtMost(1e6)), p90] {
             let found = judged(&asked, &ttft);
             assert_eq!((found.met, found.value), (Met::Undecided, None), "{odd}");
-            assert!(found.why.starts_with("not measured: a value of ttft_ms is "), "{}", found.why);
+            assert!(found.why.starts_with("damaged: a value of ttft_ms is "), "{}", found.why);
         }
     }
     let mut damaged = cell(&[], &[("ttft_ms", &TTFT)]);
@@ -73,7 +73,7 @@ fn what_is_no_measurement_passes_no_limit() {
     let found = judged(&requirement("ttft", Limit::AtMost(1e6)), &damaged);
     assert_eq!(
         (found.met, found.why.as_str()),
-        (Met::Undecided, "not measured: of ttft_ms the tables have 2 values that can't be one: 0, less, or no number")
+        (Met::Undecided, "damaged: of ttft_ms the tables have 2 values that can't be one: 0, less, or no number")
     );
     for (metric, limit, column, value) in [
         ("model-size", Limit::AtMost(1900.0), "model_mb", "0"),
@@ -242,7 +242,7 @@ fn support_is_of_the_combination_and_of_the_cell() {
     // An emulator's times say nothing about a device; what its compiler refuses does.
     assert_eq!(met("runs", "", "", &[]), is(Met::Passed, "runs", ""));
     let failed = [("status", "failed"), ("failure_kind", "runtime"), ("reason", "too long")];
-    assert_eq!(met("runs", "", "too long", &failed), is(Met::Violated, "runs", "other cells of it run, and this one is failed: too long"));
+    assert_eq!(met("runs", "", "too long", &failed), is(Met::Violated, "fails", "other cells of it run, and this one is failed: too long"));
     let unverified = [("status", "unverified"), ("failure_kind", "verify"), ("reason", "alarm")];
     assert_eq!(
         met("runs-with-fallback", "/x/Mod", "fmod", &unverified),

@@ -5,6 +5,7 @@ use crate::{
     gate::history::method,
     results::schema::METRICS,
     scenario::{Source, Subject},
+    words::figure,
 };
 
 /// What is known of a metric at a cell.
@@ -51,8 +52,26 @@ pub fn sample(subject: &Subject, entry: &Entry) -> Option<Sample> {
     }
 }
 
+/// Why there is no figure of a subject that can be weighed although the tables have something of it.
+pub fn damage(subject: &Subject, entry: &Entry) -> Option<String> {
+    let column = match subject.source {
+        Source::Metric(column) | Source::Exact(column) => column,
+        Source::Gaps => "itl_p50_ms",
+        Source::Power => "decode_power_w",
+        Source::Energy => "energy_j_per_tok",
+        Source::Soak => "soak_tok_s",
+        Source::SoakRatio => "sustained_ratio",
+        Source::Word(..) | Source::Support(_) => return None,
+    };
+    let odd = || {
+        let value = entry.row.metrics.get(column)?.iter().map(|launch| launch.value).find(|value| !value.is_finite() || *value <= 0.0)?;
+        Some(format!("a value of {column} is {}, which can't be one", figure(value)))
+    };
+    entry.row.damage(column).or_else(odd)
+}
+
 fn launches(column: &'static str, entry: &Entry) -> Option<Sample> {
-    if entry.row.unmeasured.contains_key(column) {
+    if entry.row.damage(column).is_some() {
         return None;
     }
     let values: Vec<(i64, f64)> = entry.row.metrics.get(column)?.iter().map(|launch| (launch.launch, launch.value)).collect();
