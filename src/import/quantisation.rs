@@ -11,6 +11,9 @@ use super::{
     gguf, onnx, yaml,
 };
 
+/// In which `llmexport.py` keeps the options that it was called with.
+const EXPORT_ARGS: &str = "export_args.json";
+
 /// Longest name that is kept, in characters.
 const LONGEST: usize = 100;
 
@@ -38,8 +41,10 @@ pub fn quantisation(root: &Path, names: &[String]) -> Quantisation {
     let folder = |path: &Path| path.parent().map_or_else(|| root.to_owned(), Path::to_path_buf);
     let told = if let [model] = &of("gguf")[..] {
         gguf::quantisation(model)
-    } else if let Some(model) = of("mnn").first() {
-        of_mnn(&folder(model))
+    } else if let models @ [_, ..] = &of("mnn")[..] {
+        // Parts for the NPU lie in a folder beside the model.
+        let exported = models.iter().map(|model| folder(model)).find(|folder| folder.join(EXPORT_ARGS).is_file());
+        exported.map_or_else(|| Ok(Quantisation::default()), |folder| of_mnn(&folder))
     } else if let models @ [_, ..] = &of("onnx")[..] {
         onnx::quantisation(models)
     } else {
@@ -54,7 +59,7 @@ pub fn quantisation(root: &Path, names: &[String]) -> Quantisation {
 /// MNN: `export_args.json`, in which `llmexport.py` keeps the options that it was called with, and `llm_config.json`, whose `tie_embeddings` has
 /// the place, the bits and the block of a shared table.
 fn of_mnn(folder: &Path) -> Result<Quantisation, ImportError> {
-    let Some(args) = files::json(folder, "export_args.json")? else { return Ok(Quantisation::default()) };
+    let Some(args) = files::json(folder, EXPORT_ARGS)? else { return Ok(Quantisation::default()) };
     let config = files::json(folder, "llm_config.json")?.unwrap_or_default();
     let Some(bits) = count(&args, "/quant_bit").filter(|bits| *bits > 0) else { return Ok(Quantisation::default()) };
     let block = count(&args, "/quant_block");

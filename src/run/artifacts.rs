@@ -280,3 +280,29 @@ fn own_files(root: &Path, config: Option<&str>, files: &[String]) -> Result<OwnF
     let key = format!("files-{}", crate::hex(&hash.finalize()[..8]));
     Ok((Artifact { files: files.to_vec(), meta }, paths, Some(key)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a user's meta.json says stays, what it leaves out is as the files tell it.
+    #[test]
+    fn own_files_tell_their_quantisation() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, value: &Value| fs::write(dir.path().join(name), value.to_string()).expect("written");
+        write("export_args.json", &json!({"quant_bit": 4, "quant_block": 64, "lm_quant_bit": 8, "hqq": true, "sym": true}));
+        write("llm.mnn", &json!({}));
+        write("c.json", &json!({"thread_num": 4}));
+        let meta = |files: &[&str]| {
+            let files: Vec<String> = files.iter().map(|name| (*name).to_owned()).collect();
+            own_files(dir.path(), Some("c.json"), &files).expect("files").0.meta
+        };
+        let config = json!({"thread_num": 4});
+        let told = json!({"quant_native": "HQQ int4 block 64, symmetric", "weight_bits": 4.0, "group": 64.0, "lm_head_bits": 8.0, "config": config});
+        assert_eq!(meta(&["c.json", "llm.mnn"]), told);
+        write("meta.json", &json!({"quant_native": "mine", "lm_head_bits": 16, "graphs": {}}));
+        let own = json!({"quant_native": "mine", "weight_bits": 4.0, "group": 64.0, "lm_head_bits": 16, "graphs": {}, "config": config});
+        assert_eq!(meta(&["c.json", "llm.mnn", "meta.json"]), own);
+        assert_eq!(meta(&["c.json"]), json!({"config": config}));
+    }
+}
