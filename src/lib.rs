@@ -11,7 +11,6 @@ pub mod gate;
 pub mod import;
 mod lang;
 pub mod prepare;
-mod random;
 pub mod registry;
 pub mod report;
 pub mod results;
@@ -19,9 +18,11 @@ pub mod run;
 pub mod runtimes;
 mod safe;
 pub mod scenario;
-pub mod stats;
 pub mod trace;
 mod words;
+
+pub use bench_stats as stats;
+use bench_stats::random;
 
 /// Wall time, RFC 3339 in UTC.
 pub fn utc_now() -> String {

@@ -12,7 +12,7 @@
 mod charts;
 pub mod comparison;
 mod error;
-mod load;
+pub mod load;
 mod model;
 mod page;
 mod pictures;

@@ -157,8 +157,17 @@ def aggregate(run):
     seconds = time.perf_counter() - begun
     peak = whole.xs(("process", "rss_kb"), level=("source", "name"))["max"].max()
     dip = whole.xs(("ddr", "DDR"), level=("source", "name"))["min"].min()
-    return seconds, {"cells": len(cells), "launches": len(launches), "gaps": len(gaps), "stretches": len(stretches), "series": len(whole),
-                     "windows": len(windows), "parts": len(parts), "largest": len(largest), "peak_kb": peak, "dip_mhz": dip}  # fmt: skip
+    p99 = gaps.xs(0.99, level=-1).mean()
+    return seconds, {"cells": len(cells), "launches": len(launches), "gaps": len(gaps), "p99_ms": p99, "stretches": len(stretches), "series": len(whole),
+                     "rows": whole["count"].sum(), "drawn": len(windows) > 0, "parts": len(parts), "largest": len(largest), "peak_kb": peak,
+                     "dip_mhz": dip}  # fmt: skip
+
+
+def aggregator():
+    """The benchmark that has bench do the same (aggregate.rs), built in the dev profile."""
+    built = subprocess.run(["cargo", "bench", "--profile", "dev", "--bench", "aggregate", "--no-run", "--message-format", "json"], cwd=ROOT, capture_output=True, text=True, check=True)  # fmt: skip
+    found = [json.loads(line) for line in built.stdout.splitlines()]
+    return next(one["executable"] for one in found if one.get("target", {}).get("name") == "aggregate" and one.get("executable"))
 
 
 def python_with_pandas():
@@ -195,7 +204,7 @@ def main():
         assert re.search(r'class="answer"><strong>[^<]*first in [^<]*resamples', page), "launches were drawn for the selection"
         # What was planted, one sample long each, is told and drawn: in the table of the strips, and 0 or the top of a strip's own scale.
         assert re.search(rf"resident \(RSS\)</t.>.*?>{PEAK_MB}\b", page, re.S) and re.search(rf"DDR</t.>.*?>{DIP_MHZ}\b", page, re.S), "the planted extremes"
-        ours, theirs, alone = [], [], []
+        ours, theirs, alone, same, aggregate = [], [], [], [], aggregator()
         for _ in range(2 if QUICK else 7):
             ours.append(measured(report))
             if pandas:
@@ -203,15 +212,22 @@ def main():
                 seconds, found = json.loads(theirs[-1][3])
                 assert found["cells"] == rows["cells"] and found["peak_kb"] == PEAK_KB and found["dip_mhz"] == DIP_MHZ, found
                 alone.append(seconds)
+            seconds, figures = json.loads(measured([aggregate, str(run)])[3])
+            same.append(seconds)
+            if pandas:
+                wrong = {name: (value, found[name]) for name, value in figures.items() if abs(value - found[name]) > 1e-9 * abs(found[name])}
+                assert not wrong and figures.keys() == found.keys(), f"not what pandas has: {wrong}"
         show("bench report, s", [one[0] for one in ours], digits=2, target="< 5")
         show("bench report, CPU s", [one[1] for one in ours], digits=2)
         show("bench report, peak memory, MB", [one[2] for one in ours], digits=0, target="< 500")
         print(f"{'its page, MB':<58} {len(page.encode()) / 1e6:.2f}; target < 5")
+        show("the aggregation alone, s", same, digits=2)
         if pandas:
             show("pandas, the aggregation alone, s", alone, digits=2)
             show("pandas, the process, s", [one[0] for one in theirs], digits=2)
             show("pandas, peak memory, MB", [one[2] for one in theirs], digits=0)
-            show("the aggregation by pandas over the whole of bench report", [a / b[0] for a, b in zip(alone, ours)], digits=2, target=">= 5")
+            show("pandas' aggregation over the same by bench", [a / b for a, b in zip(alone, same)], digits=2, target=">= 5")
+            show("pandas' aggregation over the whole of bench report", [a / b[0] for a, b in zip(alone, ours)], digits=2)
             show("pandas' process over bench report", [a[0] / b[0] for a, b in zip(theirs, ours)], digits=2)
             show("peak memory over pandas'", [b[2] / a[2] for a, b in zip(theirs, ours)], digits=2)
 

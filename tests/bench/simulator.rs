@@ -28,7 +28,7 @@ pub struct Device {
 /// The issue's: 3 % noise, nights up to 0.3 % apart, 2 % outliers.
 pub const USUAL: Device = Device { noise: 0.03, between: 0.003, outliers: 0.02, repeats: 0.0, drift: 0.0, throttled: 0.0 };
 
-/// `SplitMix64`, as src/random.rs, which is not public.
+/// `SplitMix64`, as src/stats/src/random.rs.
 pub struct Random(u64);
 impl Random {
     pub fn new(seed: u64) -> Self {

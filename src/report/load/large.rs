@@ -7,7 +7,7 @@ use bench_tables::{Columns, Wanted};
 use super::types::CellKey;
 use crate::results::{
     read::{TableError, columns, visible},
-    schema::{LAYERS, TELEMETRY, TOKENS, Table},
+    schema::{LAYERS, SAMPLES, TELEMETRY, TOKENS, Table},
 };
 
 /// What is taken of them; a table that the folder lacks is `None`.
@@ -16,6 +16,8 @@ pub struct Large {
     pub telemetry: Option<Columns>,
     /// Tokens of the measured launches.
     pub tokens: Option<Columns>,
+    /// Queries of the measured launches.
+    pub samples: Option<Columns>,
     /// Operations of the profile pass.
     pub layers: Option<Columns>,
 }
@@ -27,6 +29,11 @@ const OF_TELEMETRY: Wanted = Wanted {
 };
 const OF_TOKENS: Wanted =
     Wanted { words: &["device", "cell"], numbers: &["launch", "query", "t_ms", "itl_ms"], only: &[("pass", "measure")] };
+const OF_SAMPLES: Wanted = Wanted {
+    words: &["device", "cell", "status", "query_kind"],
+    numbers: &["launch", "query", "aggregate_n", "ttft_ms", "decode_tok_s"],
+    only: &[("pass", "measure")],
+};
 // The profile pass feeds this table and nothing else: profiling slows what it looks at.
 const OF_LAYERS: Wanted = Wanted {
     words: &[
@@ -53,9 +60,9 @@ pub fn large(dir: &Path) -> Result<Large, TableError> {
     let read = |table: &'static Table, wanted: Wanted<'static>| move || columns(dir, table, &wanted);
     thread::scope(|scope| {
         let telemetry = scope.spawn(read(&TELEMETRY, OF_TELEMETRY));
-        let (layers, tokens) = (read(&LAYERS, OF_LAYERS)(), read(&TOKENS, OF_TOKENS)());
+        let (layers, tokens, samples) = (read(&LAYERS, OF_LAYERS)(), read(&TOKENS, OF_TOKENS)(), read(&SAMPLES, OF_SAMPLES)());
         let telemetry = telemetry.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        Ok(Large { telemetry: telemetry?, tokens: tokens?, layers: layers? })
+        Ok(Large { telemetry: telemetry?, tokens: tokens?, samples: samples?, layers: layers? })
     })
 }
 

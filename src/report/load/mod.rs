@@ -12,6 +12,4 @@ mod types;
 pub use phases::PhaseShare;
 pub use places::{Fallback, Support};
 pub use run::load;
-#[cfg(test)]
-pub use types::Series;
-pub use types::{Cell, Estimate, Launches, Layer, Phase, Run, Soak, Status, Timeline, is_composed, is_self_made};
+pub use types::{Cell, Estimate, Launches, Layer, Phase, Run, Series, Soak, Status, Timeline, is_composed, is_self_made};

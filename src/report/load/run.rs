@@ -7,7 +7,6 @@ use std::{
 };
 
 use bench_tables::Columns;
-use polars::prelude::{Expr, col, lit};
 use serde_json::Value;
 
 use super::large::{Large, by_cell, large};
@@ -33,24 +32,14 @@ pub fn load(dir: &Path) -> Result<Run, ReportError> {
     run.cells = cells(&mut table);
     run.problems.extend(table.complaint());
 
-    let wanted = ["device", "cell", "launch", "query", "aggregate_n", "ttft_ms", "decode_tok_s"];
-    let counted = [("pass", "measure"), ("status", "ok"), ("query_kind", "warm_query")].map(|(name, text)| col(name).eq(lit(text)));
-    let mut queries = None;
-    if let Some(mut table) = optional(
-        &mut run.problems,
-        "ratios without their intervals, no look for launches that stand apart",
-        read(dir, &SAMPLES, &wanted, counted.into_iter().reduce(Expr::and))?,
-        SAMPLES.file,
-    ) {
-        queries = Some(samples(&mut table, &mut run.launches));
-        run.problems.extend(table.complaint());
-    }
-    let Large { telemetry, tokens, layers } = large(dir)?;
+    let Large { telemetry, tokens, samples, layers } = large(dir)?;
+    let lost = "ratios without their intervals, no look for launches that stand apart";
+    let queries = noted(&mut run.problems, lost, samples.as_ref(), SAMPLES.file).map(|table| launches(table, &mut run.launches));
     if let Some(table) = noted(&mut run.problems, "no distribution of token latencies", tokens.as_ref(), TOKENS.file) {
         run.gaps = gaps(table, queries.as_ref());
     }
     noted(&mut run.problems, "nothing over time: memory, temperatures, clocks", telemetry.as_ref(), TELEMETRY.file);
-    run.timelines = timelines(dir, telemetry.as_ref(), tokens.as_ref())?;
+    run.timelines = timelines(telemetry.as_ref(), tokens.as_ref(), samples.as_ref());
     soaks(dir, &mut run)?;
     phases(dir, &mut run)?;
     places(dir, &mut run)?;
@@ -58,13 +47,6 @@ pub fn load(dir: &Path) -> Result<Run, ReportError> {
         run.layers = super::layers::layers(table);
     }
     Ok(run)
-}
-
-fn optional(problems: &mut Vec<String>, lost: &str, table: Option<Loaded>, file: &str) -> Option<Loaded> {
-    if table.is_none() {
-        problems.push(format!("{file} is missing: {lost}"));
-    }
-    table
 }
 
 /// A large table, and what is to be said of it.
@@ -157,23 +139,28 @@ fn reasons(text: &str) -> BTreeMap<String, String> {
 /// Launch and query of those that count.
 type Queries = BTreeMap<CellKey, BTreeSet<(i64, i64)>>;
 
-fn samples(table: &mut Loaded, into: &mut BTreeMap<CellKey, Launches>) -> Queries {
-    let (keys, launch, query, aggregate) = (keys(table), table.int("launch"), table.int("query"), table.int("aggregate_n"));
-    let (ttft, decode) = (table.float("ttft_ms"), table.float("decode_tok_s"));
+/// The values of the warm queries that count, one a launch.
+fn launches(table: &Columns, into: &mut BTreeMap<CellKey, Launches>) -> Queries {
+    let [launch, query, aggregate, ttft, decode] =
+        ["launch", "query", "aggregate_n", "ttft_ms", "decode_tok_s"].map(|name| table.numbers(name));
+    let [status, kind] = ["status", "query_kind"].map(|name| table.words(name));
+    let whole = |value: Option<f64>| value.map_or(0, |value| value as i64);
     let mut queries = Queries::new();
-    let mut by_launch: BTreeMap<(CellKey, i64), [Vec<f64>; 2]> = BTreeMap::new();
-    for (row, key) in keys.into_iter().enumerate() {
-        let launch = launch[row].unwrap_or(0);
-        queries.entry(key.clone()).or_default().insert((launch, query[row].unwrap_or(0)));
-        into.entry(key.clone()).or_default().aggregate |= aggregate[row].is_some_and(|n| n > 1);
-        let values = by_launch.entry((key, launch)).or_default();
-        values[0].extend(ttft[row]);
-        values[1].extend(decode[row]);
-    }
-    for ((key, _), [ttft, decode]) in by_launch {
-        let launches = into.entry(key).or_default();
-        launches.ttft_ms.extend(stats::median(&ttft));
-        launches.decode_tok_s.extend(stats::median(&decode));
+    for (key, rows) in by_cell(table) {
+        let mut by_launch: BTreeMap<i64, [Vec<f64>; 2]> = BTreeMap::new();
+        for row in rows.into_iter().filter(|row| status.at(*row) == "ok" && kind.at(*row) == "warm_query") {
+            let number = whole(launch.at(row));
+            queries.entry(key.clone()).or_default().insert((number, whole(query.at(row))));
+            into.entry(key.clone()).or_default().aggregate |= aggregate.at(row).is_some_and(|n| n > 1.0);
+            let values = by_launch.entry(number).or_default();
+            values[0].extend(ttft.at(row));
+            values[1].extend(decode.at(row));
+        }
+        for [ttft, decode] in by_launch.into_values() {
+            let launches = into.entry(key.clone()).or_default();
+            launches.ttft_ms.extend(stats::median(&ttft));
+            launches.decode_tok_s.extend(stats::median(&decode));
+        }
     }
     queries
 }

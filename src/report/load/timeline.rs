@@ -1,63 +1,56 @@
 //! What a device did during one launch of each cell: telemetry, tokens and phases on one time axis.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use bench_tables::Columns;
-use polars::prelude::{col, lit};
 
-use super::large::{by_cell, shown};
-use super::run::keys;
+use super::large::by_cell;
 use super::types::{CellKey, Phase, Series, Stretch, Timeline};
-use crate::report::ReportError;
-use crate::results::read::read;
-use crate::results::schema::SAMPLES;
+use crate::results::read::visible;
 
 /// Times to first token in ms by cell and query.
 type Prefills = BTreeMap<CellKey, BTreeMap<i64, f64>>;
 
-/// The first measured launch of every cell. What is missing of samples and tokens is said where the figures are read.
-pub fn timelines(dir: &Path, telemetry: Option<&Columns>, tokens: Option<&Columns>) -> Result<BTreeMap<CellKey, Timeline>, ReportError> {
+/// The first measured launch of every cell. What is missing of the tables is said where they are read.
+pub fn timelines(telemetry: Option<&Columns>, tokens: Option<&Columns>, samples: Option<&Columns>) -> BTreeMap<CellKey, Timeline> {
     let mut found = telemetry.map(sampled).unwrap_or_default();
     if let Some(tokens) = tokens {
-        arrived(tokens, &prefills(dir)?, &mut found);
+        arrived(tokens, &samples.map(prefills).unwrap_or_default(), &mut found);
     }
-    Ok(found)
+    found
 }
 
-fn prefills(dir: &Path) -> Result<Prefills, ReportError> {
-    let first = col("pass").eq(lit("measure")).and(col("launch").eq(lit("0")));
+fn prefills(samples: &Columns) -> Prefills {
+    let [launch, query, ttft] = ["launch", "query", "ttft_ms"].map(|name| samples.numbers(name));
     let mut found = Prefills::new();
-    if let Some(mut table) = read(dir, &SAMPLES, &["device", "cell", "query", "ttft_ms"], Some(first))? {
-        let (keys, query, ttft) = (keys(&table), table.int("query"), table.float("ttft_ms"));
-        for ((key, query), ttft) in keys.into_iter().zip(query).zip(ttft) {
-            if let (Some(query), Some(ttft)) = (query, ttft) {
-                found.entry(key).or_default().insert(query, ttft);
-            }
-        }
+    for (key, rows) in by_cell(samples) {
+        let first = rows.into_iter().filter(|row| launch.at(*row) == Some(0.0));
+        let of_query = first.filter_map(|row| Some((query.at(row)? as i64, ttft.at(row)?)));
+        found.entry(key).or_default().extend(of_query);
     }
-    Ok(found)
+    found
 }
 
 fn sampled(table: &Columns) -> BTreeMap<CellKey, Timeline> {
-    let (t, value) = (table.numbers("t_ms"), table.numbers("value"));
-    let [sources, names, units] = ["source", "name", "unit"].map(|column| shown(table, column));
     let mut found: BTreeMap<CellKey, Timeline> = BTreeMap::new();
-    for (key, rows) in by_cell(table) {
-        let timeline = found.entry(key).or_default();
-        for group in table.groups(&rows, &["source", "name"]) {
-            let [source, name] = [&sources[group.codes[0] as usize], &names[group.codes[1] as usize]];
-            let points: Vec<(f64, f64)> =
-                group.rows.iter().filter_map(|row| t.at(*row).zip(value.at(*row))).map(|(t, value)| (t / 1000.0, value)).collect();
-            if source.is_empty() || name.is_empty() || points.is_empty() {
-                continue;
-            }
-            let unit = &units[table.words("unit").codes[group.rows[0] as usize] as usize];
-            let series = timeline.series.entry((source.to_string(), name.to_string()));
-            series.or_insert_with(|| Series { unit: unit.to_string(), points: Vec::new() }).points.extend(points);
+    for mut series in table.series(&["device", "cell", "source", "name"], "t_ms", "value") {
+        let word = |column: &str| visible(table.words(column).at(series.row));
+        let [device, cell, source, name, unit] = ["device", "cell", "source", "name", "unit"].map(word);
+        let timeline = found.entry(CellKey { device, cell }).or_default();
+        if source.is_empty() || name.is_empty() || series.points.is_empty() {
+            continue;
         }
-        for series in timeline.series.values_mut().filter(|series| !series.points.is_sorted_by(|a, b| a.0 <= b.0)) {
-            series.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for (t, _) in &mut series.points {
+            *t /= 1000.0;
+        }
+        // Names that differ in what can't be shown are one: they lie beside each other.
+        let of_name = timeline.series.entry((source, name)).or_insert_with(|| Series { unit, points: Vec::new() });
+        match of_name.points.is_empty() {
+            true => of_name.points = series.points,
+            false => {
+                of_name.points.append(&mut series.points);
+                of_name.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            }
         }
     }
     found

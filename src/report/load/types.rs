@@ -263,40 +263,47 @@ pub struct Launches {
 /// One operation of a graph.
 #[derive(Debug, Clone)]
 pub struct Layer {
-    /// prefill or decode, and the graph's name, as far as they are known.
-    pub graph: Rc<str>,
     /// Name as printed.
     pub name: Rc<str>,
-    /// Type; empty where it is not printed.
-    pub op_type: Rc<str>,
-    /// prefill or decode; like the next four words empty where the table does not say.
-    pub phase: Rc<str>,
-    /// Part of the model.
-    pub part: Rc<str>,
-    /// What kind of operation.
-    pub kind: Rc<str>,
-    /// compute or movement.
-    pub class: Rc<str>,
-    /// Processor.
-    pub unit: Rc<str>,
+    /// What many operations have in common.
+    pub sort: Rc<Sort>,
     /// The compiler made it part of another operation.
     pub folded: bool,
     /// Time or cycles.
     pub value: f64,
-    /// us or cycles.
-    pub value_unit: Rc<str>,
-    /// As in the table; empty where the tool does not say.
-    pub means: Rc<str>,
     /// Executions behind the value.
     pub count: Option<i64>,
-    /// Where the value comes from.
-    pub method: Rc<str>,
 }
 
-impl Layer {
+/// What many operations have in common. Words are empty where the table does not say.
+#[derive(Debug)]
+pub struct Sort {
+    /// prefill or decode, and the graph's name, as far as they are known.
+    pub graph: String,
+    /// prefill or decode.
+    pub phase: String,
+    /// Type, where it is printed.
+    pub op_type: String,
+    /// Part of the model.
+    pub part: String,
+    /// What kind of operation.
+    pub kind: String,
+    /// compute or movement.
+    pub class: String,
+    /// Processor.
+    pub unit: String,
+    /// us or cycles.
+    pub value_unit: String,
+    /// As in the table.
+    pub means: String,
+    /// Where the value comes from.
+    pub method: String,
+}
+
+impl Sort {
     /// Whether it moves data and computes nothing.
     pub fn moves(&self) -> bool {
-        &*self.class == "movement"
+        self.class == "movement"
     }
 }
 

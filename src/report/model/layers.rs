@@ -26,7 +26,7 @@ pub fn layers(run: &Run, cells: &[&Cell], colours: &Colours) -> Result<(Vec<Char
         // In the order of the table, in which prefill comes before decode.
         let mut graphs: Vec<((&str, &str), Vec<&Layer>)> = Vec::new();
         for layer in run.layers.get(&cell.key).into_iter().flatten() {
-            let key = (&*layer.graph, &*layer.value_unit);
+            let key = (&*layer.sort.graph, &*layer.sort.value_unit);
             match graphs.iter_mut().find(|(known, _)| *known == key) {
                 Some((_, layers)) => layers.push(layer),
                 None => graphs.push((key, vec![layer])),
@@ -59,8 +59,12 @@ fn chart(cell: &Cell, graph: &str, unit: &str, layers: &[&Layer], colours: &Colo
     let mut order: Vec<(&str, f64, &Layer)> = sums.into_iter().map(|(name, (value, layer))| (name, value, layer)).collect();
     order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
     let share = |value: f64| value / total * 100.0;
-    let told: [(&str, Told); 4] =
-        [("type", |layer| &layer.op_type), ("part", |layer| &layer.part), ("kind", |layer| &layer.kind), ("on", |layer| &layer.unit)];
+    let told: [(&str, Told); 4] = [
+        ("type", |layer| &layer.sort.op_type),
+        ("part", |layer| &layer.sort.part),
+        ("kind", |layer| &layer.sort.kind),
+        ("on", |layer| &layer.sort.unit),
+    ];
     // A column that no operation fills is left out.
     let told: Vec<_> = told.into_iter().filter(|(_, of)| order.iter().any(|(.., layer)| !of(layer).is_empty())).collect();
     let mut columns = vec!["Operation as printed".to_owned(), unit.clone(), "share, %".into()];
@@ -92,7 +96,7 @@ fn chart(cell: &Cell, graph: &str, unit: &str, layers: &[&Layer], colours: &Colo
         order.len(),
         executions(layers),
         workload((cell.prompt, cell.generate)),
-        layers.first().map_or("unknown", |layer| &*layer.method),
+        layers.first().map_or("unknown", |layer| &*layer.sort.method),
     );
     let svg = bars(&rows, &format!("% of the {unit}"), &format!("{title}: most expensive operations, values in the table below"))?;
     Ok(Some(Chart { title, caption, wide: true, svg, legend: Vec::new(), table }))

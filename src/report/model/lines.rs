@@ -3,7 +3,6 @@
 use super::figures::{DASH, number};
 use super::groups::{Colours, Group, readable, workload};
 use super::view::{Chart, Grid, LegendKey};
-use crate::analysis::series::extremes;
 use crate::report::ReportError;
 use crate::report::charts::{Curve, Plot, curves, line_svg};
 use crate::report::load::{Cell, Run, Timeline};
@@ -89,5 +88,5 @@ fn push(lines: &mut Vec<Curve>, legend: &mut Vec<LegendKey>, group: &Group, cell
 
 /// About [`POINTS`] points, with the least and the most of each stretch of time.
 pub fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    extremes(points, POINTS / 2)
+    stats::extremes(points, POINTS / 2)
 }

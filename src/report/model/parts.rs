@@ -35,11 +35,11 @@ pub fn parts(run: &Run, groups: &[Group]) -> Result<Vec<Chart>, ReportError> {
         for cell in chosen(group) {
             let mut bars: BTreeMap<(usize, &str, &str, Measure), Vec<&Layer>> = BTreeMap::new();
             for layer in run.layers.get(&cell.key).into_iter().flatten() {
-                let measure = (&*layer.value_unit, &*layer.means);
-                bars.entry((rank(&layer.phase), &layer.phase, &layer.method, measure)).or_default().push(layer);
+                let measure = (&*layer.sort.value_unit, &*layer.sort.means);
+                bars.entry((rank(&layer.sort.phase), &layer.sort.phase, &layer.sort.method, measure)).or_default().push(layer);
             }
             for ((_, phase, method, measure), layers) in bars {
-                if layers.iter().any(|layer| !layer.part.is_empty()) && layers.iter().any(|layer| layer.value > 0.0) {
+                if layers.iter().any(|layer| !layer.sort.part.is_empty()) && layers.iter().any(|layer| layer.value > 0.0) {
                     let bar = Bar { cell, label: label(groups, group, cell), phase, method, layers };
                     measures.entry(measure).or_default().push(bar);
                 }
@@ -154,7 +154,8 @@ fn stack(bar: &Bar, used: &mut BTreeSet<usize>) -> Stack {
     let whole = sum(&bar.layers);
     let mut sums: BTreeMap<(usize, &str, usize, bool), f64> = BTreeMap::new();
     for layer in &bar.layers {
-        *sums.entry((unit_rank(&layer.unit), &layer.unit, family(&layer.part), layer.moves())).or_default() += layer.value;
+        *sums.entry((unit_rank(&layer.sort.unit), &layer.sort.unit, family(&layer.sort.part), layer.sort.moves())).or_default() +=
+            layer.value;
     }
     let (mut pieces, mut breaks, mut end, mut last) = (Vec::new(), Vec::new(), 0.0, None);
     for ((_, unit, family, faint), value) in sums.into_iter().filter(|(_, value)| *value > 0.0) {
@@ -174,7 +175,7 @@ fn stack(bar: &Bar, used: &mut BTreeSet<usize>) -> Stack {
 fn units(bar: &Bar, whole: f64) -> String {
     let mut sums: BTreeMap<(usize, &str), f64> = BTreeMap::new();
     for layer in &bar.layers {
-        *sums.entry((unit_rank(&layer.unit), &layer.unit)).or_default() += layer.value;
+        *sums.entry((unit_rank(&layer.sort.unit), &layer.sort.unit)).or_default() += layer.value;
     }
     let name = |unit: &str| if unit.is_empty() { "unit not told".to_owned() } else { unit.to_uppercase() };
     if let [((_, unit), _)] = sums.iter().collect::<Vec<_>>()[..] {
@@ -186,10 +187,10 @@ fn units(bar: &Bar, whole: f64) -> String {
 
 /// Nothing where the profile tells no classes of operations.
 fn movement(bar: &Bar, whole: f64) -> String {
-    if bar.layers.iter().all(|layer| layer.class.is_empty()) {
+    if bar.layers.iter().all(|layer| layer.sort.class.is_empty()) {
         return String::new();
     }
-    let moved = sum(bar.layers.iter().filter(|layer| layer.moves()));
+    let moved = sum(bar.layers.iter().filter(|layer| layer.sort.moves()));
     format!(" · movement {} %", percent(moved, whole))
 }
 
@@ -202,13 +203,13 @@ fn table_rows(bar: &Bar) -> Vec<Vec<String>> {
     let whole = sum(&bar.layers);
     let mut found: BTreeMap<(&str, &str), Vec<&Layer>> = BTreeMap::new();
     for layer in &bar.layers {
-        found.entry((&layer.part, &layer.unit)).or_default().push(layer);
+        found.entry((&layer.sort.part, &layer.sort.unit)).or_default().push(layer);
     }
     let mut order: Vec<_> = found.into_iter().map(|(key, layers)| (key, sum(&layers), layers)).collect();
     order.sort_by(|a, b| b.1.total_cmp(&a.1));
     let row = |((part, unit), value, layers): ((&str, &str), f64, Vec<&Layer>)| {
         let folded = layers.iter().filter(|layer| layer.folded).count();
-        let moved = sum(layers.iter().filter(|layer| layer.moves()));
+        let moved = sum(layers.iter().filter(|layer| layer.sort.moves()));
         let told = |word: &str| if word.is_empty() { DASH.to_owned() } else { word.to_owned() };
         vec![
             bar.label.clone(),

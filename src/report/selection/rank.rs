@@ -1,12 +1,7 @@
 //! The order of candidates, how sure its first place is, and the Pareto front. Plain numbers in, plain numbers out.
 
-use std::collections::BTreeMap;
-
 use super::{samples::Sample, types::Sure};
-use crate::{
-    random::SplitMix64,
-    stats::{self, DEFAULT_SEED, FEWEST_FOR_RATIO, N_SMALL, drawn, interval, median_of_drawn},
-};
+use crate::stats::{self, DEFAULT_SEED, FEWEST_FOR_RATIO, Factor, N_SMALL, Values, first_shares, interval};
 
 /// Draws behind a share: its Monte-Carlo error is half a percentage point at 95 %.
 pub const DRAWS: usize = 2_000;
@@ -87,87 +82,31 @@ pub fn ends(terms: &[Term]) -> (f64, f64) {
     })
 }
 
-/// Share of the draws in which each candidate has the highest score; equal ones share it. A median of drawn values lies within the values, so that a
-/// candidate whose best values together are behind another's worst is first in no draw, and is not drawn.
+/// Share of the draws in which each candidate has the highest score.
 fn firsts(candidates: &[Vec<Term>]) -> Vec<f64> {
-    let mut random = SplitMix64::new(DEFAULT_SEED);
-    let reach: Vec<(f64, f64)> = candidates.iter().map(|terms| reach(terms)).collect();
-    let floor = reach.iter().map(|(worst, _)| *worst).fold(f64::NEG_INFINITY, f64::max);
-    let able = candidates.iter().enumerate().filter(|(place, _)| reach[*place].1 >= floor);
-    let drawers: Vec<(usize, Drawer)> = able.map(|(place, terms)| (place, Drawer::of(terms))).collect();
-    let mut shares = vec![0.0; candidates.len()];
-    for _ in 0..DRAWS {
-        let sums: Vec<(usize, f64)> = drawers.iter().map(|(place, drawer)| (*place, drawer.sum(&mut random))).collect();
-        let most = sums.iter().map(|(_, sum)| *sum).fold(f64::NEG_INFINITY, f64::max);
-        let first: Vec<usize> = sums.into_iter().filter(|(_, sum)| *sum >= most).map(|(place, _)| place).collect();
-        for place in &first {
-            shares[*place] += 1.0 / first.len() as f64;
-        }
-    }
-    shares.iter().map(|share| share / DRAWS as f64).collect()
+    let factors: Vec<Vec<Factor>> = candidates.iter().map(|terms| factors(terms)).collect();
+    first_shares(&factors, DRAWS, DEFAULT_SEED)
 }
 
-/// Sum of the logarithms with each value the worst of its launches, and the best.
-fn reach(terms: &[Term]) -> (f64, f64) {
-    terms.iter().fold((0.0, 0.0), |(worst, best), term| {
-        let logs = term.sample.values().into_iter().map(|value| log(term, value));
-        let (lo, hi) = logs.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), log| (lo.min(log), hi.max(log)));
-        // A sum in another order may differ in its last digits.
-        (worst + lo - 1e-9, best + hi + 1e-9)
-    })
-}
-
-/// Draws the launches of a candidate. Metrics of the same launches are drawn together: a launch that was slow is slow in all of them.
-struct Drawer {
-    /// Sum of what is not drawn.
-    fixed: f64,
-    bundles: Vec<Bundle>,
-}
-
-/// Launches that are drawn together, and what they feed.
-struct Bundle {
-    launches: usize,
-    terms: Vec<Drawn>,
-}
-
-/// A term of drawn launches.
-struct Drawn {
-    exponent: f64,
-    /// Values, ascending, each with its launch's place.
-    ascending: Vec<(usize, f64)>,
-}
-
-impl Drawer {
-    fn of(terms: &[Term]) -> Self {
-        let mut fixed = 0.0;
-        let mut bundles: BTreeMap<(&str, Vec<i64>), Bundle> = BTreeMap::new();
-        for term in terms {
-            match &term.sample {
-                Sample::Exact(value) | Sample::Soak(value) => fixed += log(term, *value),
-                Sample::Launches { values, bundle } => {
-                    let mut ascending: Vec<(usize, f64)> = values.iter().map(|(_, value)| *value).enumerate().collect();
-                    ascending.sort_by(|a, b| a.1.total_cmp(&b.1));
-                    let launches = values.iter().map(|(launch, _)| *launch).collect();
-                    let empty = || Bundle { launches: values.len(), terms: Vec::new() };
-                    let bundle = bundles.entry((bundle, launches)).or_insert_with(empty);
-                    bundle.terms.push(Drawn { exponent: term.exponent, ascending });
-                }
+/// Metrics of the same launches are drawn together: those of one bundle whose launches have the same numbers.
+fn factors(terms: &[Term]) -> Vec<Factor> {
+    let mut bundles: Vec<(&str, Vec<i64>)> = Vec::new();
+    let mut all = Vec::new();
+    for term in terms {
+        let values = match &term.sample {
+            Sample::Exact(value) | Sample::Soak(value) => Values::Known(*value),
+            Sample::Launches { values, bundle } => {
+                let own = (bundle.as_str(), values.iter().map(|(launch, _)| *launch).collect());
+                let place = bundles.iter().position(|known| *known == own).unwrap_or_else(|| {
+                    bundles.push(own);
+                    bundles.len() - 1
+                });
+                Values::Launches(term.sample.values(), place)
             }
-        }
-        Self { fixed, bundles: bundles.into_values().collect() }
+        };
+        all.push(Factor { exponent: term.exponent, values });
     }
-
-    fn sum(&self, random: &mut SplitMix64) -> f64 {
-        self.fixed + self.bundles.iter().map(|bundle| bundle.sum(random)).sum::<f64>()
-    }
-}
-
-impl Bundle {
-    fn sum(&self, random: &mut SplitMix64) -> f64 {
-        let drawn = drawn(self.launches, random);
-        let median = |term: &Drawn| median_of_drawn(&term.ascending, |launch| drawn[launch]);
-        self.terms.iter().map(|term| term.exponent * median(term).map_or(f64::NAN, f64::ln)).sum()
-    }
+    all
 }
 
 /// The middle of what was measured.

@@ -33,6 +33,15 @@ pub struct Numbers {
     pub not_numbers: usize,
 }
 
+/// Points of the rows that have the same words in some columns.
+#[derive(Debug, PartialEq)]
+pub struct Series {
+    /// Its first row.
+    pub row: u32,
+    /// Those with both numbers, ascending in the first; equal ones stay in the order of the table.
+    pub points: Vec<(f64, f64)>,
+}
+
 /// Rows that have the same words in some columns.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Group {
@@ -106,23 +115,54 @@ impl Columns {
 
     /// Of these rows, which belong together: those with the same words in these columns. Groups stand in the order of their first rows.
     pub fn groups(&self, rows: &[u32], columns: &[&str]) -> Vec<Group> {
-        let columns: Vec<&[u32]> = columns.iter().map(|name| self.words(name).codes.as_slice()).collect();
-        let (mut found, mut places): (Vec<Group>, HashMap<Vec<u32>, usize>) = (Vec::new(), HashMap::new());
-        let mut codes = Vec::with_capacity(columns.len());
-        for &row in rows {
-            codes.clear();
-            codes.extend(columns.iter().map(|column| column[row as usize]));
-            // Rows of a group often follow each other.
-            let place = match found.len().checked_sub(1).filter(|last| found[*last].codes == codes) {
-                Some(last) => last,
-                None => *places.entry(codes.clone()).or_insert_with(|| {
-                    found.push(Group { codes: codes.clone(), rows: Vec::new() });
-                    found.len() - 1
-                }),
-            };
+        let mut found: Vec<Group> = Vec::new();
+        self.gather(rows, columns, |place, row, codes| {
+            if place == found.len() {
+                found.push(Group { codes: codes.to_vec(), rows: Vec::new() });
+            }
             found[place].rows.push(row);
+        });
+        found
+    }
+
+    /// The points that two columns of numbers make for each combination of words, in the order of their first rows.
+    pub fn series(&self, columns: &[&str], x: &str, y: &str) -> Vec<Series> {
+        let (x, y) = (self.numbers(x), self.numbers(y));
+        let mut found: Vec<Series> = Vec::new();
+        self.gather(&self.all(), columns, |place, row, _| {
+            if place == found.len() {
+                found.push(Series { row, points: Vec::new() });
+            }
+            found[place].points.extend(x.at(row).zip(y.at(row)));
+        });
+        for series in found.iter_mut().filter(|series| !series.points.is_sorted_by(|a, b| a.0 <= b.0)) {
+            series.points.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
         found
+    }
+
+    /// Tells of each row the place of its group, with the words' places. Groups are numbered by their first rows.
+    fn gather(&self, rows: &[u32], columns: &[&str], mut tell: impl FnMut(usize, u32, &[u32])) {
+        let columns: Vec<&[u32]> = columns.iter().map(|name| self.words(name).codes.as_slice()).collect();
+        let mut places: HashMap<Vec<u32>, usize> = HashMap::new();
+        let mut known: Vec<Vec<u32>> = Vec::new();
+        // Which group came after each one the last time: samplers go through their names in one order, so that it mostly comes again.
+        let (mut next, mut last): (Vec<usize>, usize) = (Vec::new(), 0);
+        for &row in rows {
+            let is = |place: usize| known[place].iter().zip(&columns).all(|(code, column)| *code == column[row as usize]);
+            let guess = next.get(last).copied().filter(|guess| is(*guess));
+            let place = guess.unwrap_or_else(|| {
+                let codes: Vec<u32> = columns.iter().map(|column| column[row as usize]).collect();
+                *places.entry(codes).or_insert_with_key(|codes| {
+                    known.push(codes.clone());
+                    next.push(known.len() - 1);
+                    known.len() - 1
+                })
+            });
+            next[last] = place;
+            last = place;
+            tell(place, row, &known[place]);
+        }
     }
 }
 

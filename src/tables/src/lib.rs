@@ -10,5 +10,5 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-pub use columns::{Columns, Group, Numbers, Words};
+pub use columns::{Columns, Group, Numbers, Series, Words};
 pub use read::{MOST, Problem, Wanted, read};

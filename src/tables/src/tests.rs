@@ -1,7 +1,7 @@
 use std::fs;
 
 use super::read::in_parts;
-use super::{Columns, Group, Problem, Wanted, read};
+use super::{Columns, Group, Problem, Series, Wanted, read};
 
 fn table(text: &[u8], wanted: &Wanted) -> Result<Columns, Problem> {
     let dir = tempfile::tempdir().unwrap();
@@ -45,6 +45,15 @@ fn groups_are_what_a_map_makes_of_the_rows() {
         groups.iter().map(|Group { codes, rows }| (name("cell", codes[0]) + &name("name", codes[1]), rows.clone())).collect();
     assert_eq!(told, wanted.into_iter().map(|((cell, of), rows)| (format!("c{cell}n{of}"), rows)).collect::<Vec<_>>());
     assert_eq!(found.groups(&[4, 2], &["cell"]), [Group { codes: vec![1], rows: vec![4, 2] }]);
+}
+
+#[test]
+fn series_are_ascending_and_keep_what_has_both_numbers() {
+    let text = b"name,t,value\nx,2,20\ny,1,5\nx,1,10\nx,,30\ny,3,\nx,2,21\nz,,1\n";
+    let found = table(text, &Wanted { words: &["name"], numbers: &["t", "value"], only: &[] }).unwrap();
+    let of = |row: u32, points: &[(f64, f64)]| Series { row, points: points.to_vec() };
+    let wanted = [of(0, &[(1.0, 10.0), (2.0, 20.0), (2.0, 21.0)]), of(1, &[(1.0, 5.0)]), of(6, &[])];
+    assert_eq!(found.series(&["name"], "t", "value"), wanted);
 }
 
 #[test]

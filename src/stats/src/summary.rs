@@ -54,7 +54,7 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::reference::{EVEN, many_samples};
+    use crate::reference::{EVEN, many_samples};
 
     #[test]
     fn of_twelve_values() {

@@ -15,27 +15,12 @@ pub(super) fn bootstrap_medians(values: &[f64], random: &mut SplitMix64) -> Opti
 }
 
 /// How often each of `n` values is drawn by `n` draws with replacement.
-pub fn drawn(n: usize, random: &mut SplitMix64) -> Vec<u32> {
+pub(super) fn drawn(n: usize, random: &mut SplitMix64) -> Vec<u32> {
     let mut drawn = vec![0_u32; n];
     for _ in 0..n {
         drawn[random.below(n)] += 1;
     }
     drawn
-}
-
-/// Median of what was drawn: values, ascending, each with the place of which `times` says how often it was drawn. `None` when nothing was. No
-/// resample is sorted: the values are.
-pub fn median_of_drawn(ascending: &[(usize, f64)], times: impl Fn(usize) -> u32) -> Option<f64> {
-    let n: u32 = ascending.iter().map(|(place, _)| times(*place)).sum();
-    let at = |rank: u32| {
-        let mut seen = 0;
-        ascending.iter().find_map(|(place, value)| {
-            seen += times(*place);
-            (seen > rank).then_some(*value)
-        })
-    };
-    let middle = at(n / 2)?;
-    Some(if n % 2 == 1 { middle } else { median_of_sorted(&[at(n / 2 - 1)?, middle]) })
 }
 
 /// One resample's median. The values being sorted, it is enough to count how often each place is drawn.
@@ -56,17 +41,7 @@ pub(super) fn resampled_median(ascending: &[f64], random: &mut SplitMix64) -> f6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::reference::ODD;
-
-    #[test]
-    fn the_median_of_what_was_drawn() {
-        // Places in the order of their values: 2, 0, 1. Drawn: place 0 twice, place 2 once, that is 1, 5, 5.
-        let ascending = [(2, 1.0), (0, 5.0), (1, 9.0)];
-        let of = |times: [u32; 3]| median_of_drawn(&ascending, |place| times[place]);
-        assert_eq!([of([2, 0, 1]), of([0, 0, 3]), of([1, 1, 1])], [Some(5.0), Some(1.0), Some(5.0)]);
-        // An even number of them: (1 + 9) / 2, (1 + 5) / 2.
-        assert_eq!([of([0, 1, 1]), of([2, 0, 2]), of([0, 0, 0])], [Some(5.0), Some(3.0), None]);
-    }
+    use crate::reference::ODD;
 
     #[test]
     fn the_distribution_is_the_exact_one() {

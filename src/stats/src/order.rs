@@ -105,7 +105,7 @@ pub fn effective_size(values: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::random::SplitMix64;
-    use crate::stats::reference::{EVEN, ODD, close, many_samples};
+    use crate::reference::{EVEN, ODD, close, many_samples};
 
     #[test]
     fn agrees_with_scipy() {

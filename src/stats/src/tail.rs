@@ -95,7 +95,7 @@ fn design_effect(groups: &[Vec<f64>], ascending: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{random::SplitMix64, stats::reference::close};
+    use crate::{random::SplitMix64, reference::close};
 
     fn singles(values: impl Iterator<Item = u32>) -> Vec<Vec<f64>> {
         values.map(|v| vec![f64::from(v)]).collect()

@@ -54,7 +54,7 @@ pub fn reached(values: &[f64], look: usize, looks: usize, target_half_width_rati
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::reference::{EVEN, ODD};
+    use crate::reference::{EVEN, ODD};
 
     #[test]
     fn the_schedule_begins_at_min_ends_at_max_and_grows() {

@@ -77,7 +77,7 @@ pub fn relative_spread(values: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::reference::{EVEN, ODD, close};
+    use crate::reference::{EVEN, ODD, close};
 
     #[test]
     fn agrees_with_numpy() {

@@ -101,7 +101,7 @@ pub fn stability(values: &[f64]) -> Stability {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::reference::{EVEN, ODD};
+    use crate::reference::{EVEN, ODD};
 
     #[test]
     fn verdicts() {

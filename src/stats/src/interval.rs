@@ -72,8 +72,8 @@ fn order_coverage(n: usize, rank: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::median;
-    use crate::stats::reference::{EVEN, ODD, close, many_samples};
+    use crate::median;
+    use crate::reference::{EVEN, ODD, close, many_samples};
 
     #[test]
     fn coverage_of_order_statistics_agrees_with_scipy() {

@@ -70,7 +70,7 @@ pub fn paired_effect(pairs: &[(f64, f64)]) -> Option<Effect> {
 mod tests {
     use super::*;
     use crate::random::SplitMix64;
-    use crate::stats::reference::{EVEN, ODD, close, many_samples};
+    use crate::reference::{EVEN, ODD, close, many_samples};
 
     #[test]
     fn agrees_with_numpy_and_scipy() {

@@ -137,7 +137,7 @@ fn clearest(ranks: &[f64], fewest: usize) -> Option<(usize, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::reference::{EVEN, many_samples};
+    use crate::reference::{EVEN, many_samples};
 
     /// Normal noise by the sum of twelve.
     fn noise(random: &mut SplitMix64) -> f64 {

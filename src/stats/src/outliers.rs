@@ -39,7 +39,7 @@ fn centre_and_scale(values: &[f64]) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::reference::{ODD, many_samples};
+    use crate::reference::{ODD, many_samples};
 
     #[test]
     fn agrees_with_scipy() {

@@ -52,7 +52,7 @@ pub(super) fn logs(values: &[f64]) -> Option<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::reference::{EVEN, ODD, close, many_samples};
+    use crate::reference::{EVEN, ODD, close, many_samples};
 
     #[test]
     fn agrees_with_numpy() {

@@ -76,7 +76,7 @@ pub fn ratio_of_medians(numerator: &[f64], denominator: &[f64], seed: u64) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::reference::{EVEN, ODD, close};
+    use crate::reference::{EVEN, ODD, close};
 
     #[test]
     fn agrees_with_scipy() {

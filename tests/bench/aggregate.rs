@@ -1,0 +1,84 @@
+//! What the page of a large run is made of, from its tables, as `report.py` has pandas do it: reading, launches, distributions of gaps, series with
+//! their ends and extremes, windows of the drawings, sums by part, the largest operations. RUN in, seconds and figures as JSON out; `report.py` runs
+//! it and holds the figures against those of pandas.
+
+use std::{collections::BTreeMap, path::Path, time::Instant};
+
+use bench::{
+    report::load::{Layer, Phase, Run, Series, load},
+    stats::{extremes, quantile},
+};
+use serde_json::{Value, json};
+
+/// Windows of a drawing, as in the page.
+const WINDOWS: usize = 120;
+/// Operations of a phase that are told.
+const LARGEST: usize = 10;
+
+fn main() {
+    // Cargo adds --bench.
+    let Some(dir) = std::env::args().skip(1).find(|argument| !argument.starts_with("--")) else {
+        println!("aggregate: needs a run folder, which tests/bench/report.py makes");
+        return;
+    };
+    let begun = Instant::now();
+    let run = load(Path::new(&dir)).expect("a run");
+    let figures = figures(&run);
+    println!("{}", json!([begun.elapsed().as_secs_f64(), figures]));
+}
+
+fn figures(run: &Run) -> Value {
+    let gaps: Vec<[f64; 4]> = run.gaps.values().map(|gaps| [0.5, 0.9, 0.99, 1.0].map(|p| quantile(gaps, p).expect("gaps"))).collect();
+    let all: Vec<(&(String, String), &Series)> = run.timelines.values().flat_map(|timeline| &timeline.series).collect();
+    let facts: Vec<(&str, Facts)> = all.iter().map(|((_, name), series)| (name.as_str(), facts(series))).collect();
+    let of = |name: &'static str| facts.iter().filter(move |(known, _)| *known == name).map(|(_, facts)| facts);
+    let (parts, largest): (Vec<usize>, Vec<usize>) = run.layers.values().map(|layers| operations(layers)).unzip();
+    let decodes = run.timelines.values().flat_map(|timeline| &timeline.phases).filter(|stretch| stretch.phase == Phase::Decode);
+    json!({
+        "cells": run.cells.len(),
+        "launches": run.launches.values().map(|launches| launches.ttft_ms.len()).sum::<usize>(),
+        "gaps": gaps.len() * 4,
+        "p99_ms": gaps.iter().map(|of| of[2]).sum::<f64>() / gaps.len() as f64,
+        "stretches": decodes.count(),
+        "series": facts.len(),
+        "rows": facts.iter().map(|(_, facts)| facts.count).sum::<usize>(),
+        "drawn": facts.iter().map(|(_, facts)| facts.drawn).sum::<usize>() > 0,
+        "parts": parts.iter().sum::<usize>(),
+        "largest": largest.iter().sum::<usize>(),
+        "peak_kb": of("rss_kb").map(|facts| facts.most).fold(0.0, f64::max),
+        "dip_mhz": of("DDR").map(|facts| facts.least).fold(f64::INFINITY, f64::min),
+    })
+}
+
+/// What a table under a drawing says of a series, and of how many points the drawing is made.
+struct Facts {
+    count: usize,
+    least: f64,
+    most: f64,
+    drawn: usize,
+}
+
+fn facts(series: &Series) -> Facts {
+    let drawn = extremes(&series.points, WINDOWS);
+    let (least, most) =
+        series.points.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), (_, value)| (least.min(*value), most.max(*value)));
+    Facts { count: series.points.len(), least, most, drawn: drawn.len() }
+}
+
+/// How many parts the operations of a cell make, each with its sum, and how many of its largest are told.
+fn operations(layers: &[Layer]) -> (usize, usize) {
+    let mut sums: BTreeMap<[&str; 5], (f64, usize)> = BTreeMap::new();
+    let mut phases: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for layer in layers {
+        let sort = &layer.sort;
+        let sum = sums.entry([&sort.phase, &sort.part, &sort.kind, &sort.class, &sort.unit]).or_default();
+        *sum = (sum.0 + layer.value, sum.1 + 1);
+        phases.entry(&sort.phase).or_default().push(layer.value);
+    }
+    let largest = phases.into_values().map(|mut values| {
+        values.sort_by(|a, b| b.total_cmp(a));
+        values.truncate(LARGEST);
+        values.len()
+    });
+    (sums.len(), largest.sum())
+}
