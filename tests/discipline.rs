@@ -58,7 +58,8 @@ fn loaded(dir: &Path, load: &str) -> (Row, Vec<Row>) {
     fs::write(
         &path,
         text.replace("[measure]\n", &format!("[measure]\nload = \"{load}\"\n"))
-            .replace("min = 1, max = 1 }\ntimeout", "min = 3 }\ntimeout"),
+            .replace("min = 1, max = 1 }\ntimeout", "min = 3 }\ntimeout")
+            .replace("[\"weights.bin\"]\n", "[\"weights.bin\"]\nquant-native = \"zeroes, block 64\"\n"),
     )
     .unwrap();
     run(bench(dir).arg("run").arg(&path)).expect(0);
@@ -82,6 +83,8 @@ fn a_cold_load_is_cold_and_never_in_one_figure_with_warm_ones() {
         assert_eq!(launch["affinity"], allowed);
         assert!(number(launch, "nice").is_some() && number(launch, "oom_score_adj").is_some() && !launch["cgroup"].contains('\n'));
     }
+    // Rule R29: the file does not tell it, so that the scenario's word stands there.
+    assert_eq!((cell["quant"].as_str(), cell["quant_native"].as_str(), cell["weight_bits"].as_str()), ("fp32", "zeroes, block 64", ""));
     // Rules R4, R5, R7: the stand-in is handed the ids, says nothing of its sampler, and has no static graph.
     let told = ["template", "sampling", "decoding", "check_bos", "compiled_context", "graphs", "tokens_per_step", "launch_context"];
     assert_eq!(told.map(|column| cell[column].as_str()), ["raw", "not-checkable", "plain", "confirmed", "", "", "", "shell"]);

@@ -14,6 +14,7 @@ use super::run::{Cell, Key, Run};
 use crate::scenario::{Limit, Plan, Requirement};
 
 pub use evidence::{Evidence, gather};
+pub use value::DAMAGED;
 use value::{Value, measured};
 
 /// Whether a requirement is met.

@@ -16,7 +16,7 @@ use crate::{
     results::{
         folder::id_of,
         read::{Loaded, TableError, read, visible},
-        schema::{CELLS, FORMAT_VERSION, LAUNCHES, METRICS, SAMPLES, Table},
+        schema::{CELLS, FORMAT_VERSION, LAUNCHES, METRICS, SAMPLES, Table, Type},
     },
     stats,
     words::count,
@@ -78,6 +78,8 @@ pub struct Cell {
     pub metrics: BTreeMap<&'static str, Vec<Launch>>,
     /// By metric, how many of its values in the tables are no measurement: no finite numbers, or of a query not above 0.
     pub unmeasured: BTreeMap<&'static str, usize>,
+    /// By metric, what the tables lack of the launches that `cells.csv` counts, in words.
+    pub short: BTreeMap<&'static str, String>,
     /// By column of [`STATE`], what the launches that count say; empty values are not in it.
     pub state: BTreeMap<&'static str, Vec<String>>,
 }
@@ -129,10 +131,32 @@ impl Cell {
         self.field("status") == "ok"
     }
 
+    /// Why a metric, or a column of figures of `cells.csv`, is none: values that can't be one, launches that the tables lack.
+    pub fn damage(&self, name: &str) -> Option<String> {
+        if let Some(n) = self.unmeasured.get(name) {
+            return Some(format!("of {name} the tables have {} that can't be one: 0, less, or no number", count(*n, "value")));
+        }
+        let own = || {
+            let text = self.fields.get(name).filter(|text| !could_be(name, text))?;
+            Some(format!("cells.csv has {text} as {name}, which can't be one"))
+        };
+        self.short.get(name).cloned().or_else(own)
+    }
+
     /// The values of a metric in the order of the launches.
     pub fn values(&self, metric: &str) -> Vec<f64> {
         self.metrics.get(metric).into_iter().flatten().map(|launch| launch.value).collect()
     }
+}
+
+/// Whether a column can hold this text: of the figures that are looked at here all but a share of tokens are above 0.
+fn could_be(name: &str, text: &str) -> bool {
+    let is_number = CELLS.columns.iter().any(|column| column.name == name && column.ty != Type::Text);
+    let sound = |value: &f64| match name {
+        "token_agreement" => (0.0..=1.0).contains(value),
+        _ => value.is_finite() && *value > 0.0,
+    };
+    !is_number || text.parse().ok().filter(sound).is_some()
 }
 
 /// Reads a run folder. Only `cells.csv` must be there; what else is missing is told in [`Run::problems`].
@@ -195,11 +219,20 @@ fn complain(run: &mut Run, cells: &Loaded, counts: &[(&'static str, Vec<Option<i
         let short = counted.flat_map(|(name, values)| values.iter().zip(&keys).map(move |(count, key)| (*name, count.unwrap_or(0), key)));
         let short = short.filter_map(|(name, count, key)| {
             let found = run.cells.get(key).filter(|cell| cell.field("decode_method") != "composed")?.metrics.get(name).map_or(0, Vec::len);
-            (i64::try_from(found).is_ok_and(|found| found < count)).then(|| (key, format!("{found} of the {count} launches of {name}")))
+            (i64::try_from(found).is_ok_and(|found| found < count))
+                .then(|| (key, (name, format!("{found} of the {count} launches of {name}"))))
         });
-        let short: BTreeMap<&Key, String> = short.collect();
-        if let Some((key, words)) = short.first_key_value() {
-            let cells = count(short.len(), "cell");
+        let mut by_cell: BTreeMap<&Key, Vec<(&'static str, String)>> = BTreeMap::new();
+        short.for_each(|(key, one)| by_cell.entry(key).or_default().push(one));
+        let missing = !run.folder.join(file).is_file();
+        for (key, all) in &by_cell {
+            let Some(cell) = run.cells.get_mut(key) else { continue };
+            let lacks =
+                |words: &str| if missing { format!("{file} is missing") } else { format!("{file} has {words} that cells.csv counts") };
+            cell.short.extend(all.iter().map(|(name, words)| (*name, lacks(words))));
+        }
+        if let Some((key, [(_, words), ..])) = by_cell.first_key_value().map(|(key, all)| (key, &all[..])) {
+            let cells = count(by_cell.len(), "cell");
             said.push(format!("{file} lacks launches that cells.csv counts, in {cells}, the first being {}: {words}", key.cell));
         }
     }

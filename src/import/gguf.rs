@@ -1,8 +1,9 @@
 //! A llama.cpp model: what the metadata of a `.gguf` tells (names of the keys: the GGUF specification of the ggml project).
 
 mod header;
+mod types;
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use bench_backend_api::{Geometry, Quant};
 
@@ -10,15 +11,18 @@ use super::{
     error::ImportError,
     found::Found,
     model::{name_of, quant_in},
+    quantisation::Quantisation,
 };
-use header::{Header, Value};
+use header::{Header, Tensor, Value};
+use types::{Kind, file_type};
 
 /// Classes of `general.file_type`, by number (llama.cpp's `llama_ftype`).
 const FILE_TYPES: [(u32, Quant); 6] =
     [(0, Quant::Fp32), (1, Quant::Fp16), (2, Quant::Q4_0), (7, Quant::Q8_0), (15, Quant::Q4KM), (32, Quant::Bf16)];
 
-/// Bits of a weight of a tensor type that has whole ones, by number (`ggml_type`).
-const TENSOR_BITS: [(u32, u32); 3] = [(0, 32), (1, 16), (30, 16)];
+/// The embedding table, and the matrix of the LM head: a model without one of its own reads the table.
+const EMBEDDING: &str = "token_embd.weight";
+const LM_HEAD: &str = "output.weight";
 
 /// Reads the header of a model file.
 pub fn read(path: &Path) -> Result<Found, ImportError> {
@@ -57,11 +61,11 @@ pub fn read(path: &Path) -> Result<Found, ImportError> {
         pad: found.take("PAD", header.count("tokenizer.ggml.padding_token_id"), file),
         ..Geometry::default()
     };
-    let bits = |name: &str| TENSOR_BITS.iter().find(|(number, _)| header.tensors.get(name) == Some(number)).map(|(_, bits)| *bits);
-    // Without a matrix of its own the LM head is the embedding table.
-    found.shape.tied_embeddings = header.tensors.contains_key("token_embd.weight") && !header.tensors.contains_key("output.weight");
-    found.shape.embedding_bits = bits("token_embd.weight").unwrap_or(0);
-    found.shape.lm_head_bits = bits("output.weight").unwrap_or(0);
+    // What a shape states is before quantisation.
+    let bits = |name: &str| kind_of(&header, name).filter(|kind| kind.is_plain()).map_or(0, |kind| kind.bits);
+    found.shape.tied_embeddings = header.tensors.contains_key(EMBEDDING) && !header.tensors.contains_key(LM_HEAD);
+    found.shape.embedding_bits = bits(EMBEDDING);
+    found.shape.lm_head_bits = bits(LM_HEAD);
 
     let file_type = header.count("general.file_type");
     let by_type = file_type.and_then(|number| FILE_TYPES.iter().find(|(n, _)| *n == number).map(|(_, quant)| *quant));
@@ -81,4 +85,47 @@ pub fn read(path: &Path) -> Result<Found, ImportError> {
     }
     found.name = name_of(header.text("general.name").filter(|n| !n.is_empty()).unwrap_or_else(|| file.trim_end_matches(".gguf")));
     Ok(found)
+}
+
+fn kind_of(header: &Header, name: &str) -> Option<&'static Kind> {
+    Kind::of(header.tensors.get(name)?.kind)
+}
+
+/// What a model file tells of its quantisation: the file's own word for it, and what its tensors are. Width and group are of the type that holds
+/// most weights of the blocks.
+///
+/// # Errors
+/// A file that is no GGUF, or damaged.
+pub fn quantisation(path: &Path) -> Result<Quantisation, ImportError> {
+    let header = Header::read(path)?;
+    let main = most(header.tensors.iter().filter(|(name, _)| name.starts_with("blk.")).map(|(_, tensor)| tensor));
+    let named = header.count("general.file_type").and_then(file_type).or_else(|| Some(main?.name));
+    let mut told = Quantisation { native: named.map(str::to_owned), ..Quantisation::default() };
+    let bits = |kind: Option<&Kind>| kind.map(|kind| f64::from(kind.bits)).filter(|bits| *bits > 0.0);
+    told.put("weight_bits", bits(main)).put("group", main.and_then(Kind::group).map(|group| group as f64));
+    told.put("embedding_bits", bits(kind_of(&header, EMBEDDING)));
+    told.put("lm_head_bits", bits(kind_of(&header, LM_HEAD).or_else(|| kind_of(&header, EMBEDDING))));
+    told.put("bits_per_weight", bits_per_weight(&header));
+    Ok(told)
+}
+
+/// The type that holds most weights.
+fn most<'a>(tensors: impl Iterator<Item = &'a Tensor>) -> Option<&'static Kind> {
+    let mut sums: BTreeMap<u32, f64> = BTreeMap::new();
+    for tensor in tensors {
+        *sums.entry(tensor.kind).or_default() += tensor.weights? as f64;
+    }
+    let (number, _) = sums.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Kind::of(number)
+}
+
+/// Bytes of all tensors x 8 over their weights; `None` where one of them is of a type that this version does not know.
+fn bits_per_weight(header: &Header) -> Option<f64> {
+    let (mut bytes, mut weights) = (0.0, 0.0);
+    for tensor in header.tensors.values() {
+        let (kind, own) = (Kind::of(tensor.kind)?, tensor.weights? as f64);
+        bytes += own / kind.block as f64 * kind.bytes as f64;
+        weights += own;
+    }
+    (weights > 0.0).then(|| bytes * 8.0 / weights)
 }

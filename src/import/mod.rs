@@ -17,6 +17,8 @@ mod gguf;
 mod look;
 mod mnn;
 mod model;
+mod onnx;
+mod quantisation;
 mod text;
 mod yaml;
 
@@ -26,6 +28,7 @@ pub(crate) use files::text as small_text;
 pub use found::{Chip, Fact, Found};
 pub use look::look;
 pub(crate) use model::part_of;
+pub(crate) use quantisation::quantisation;
 pub use text::{Written, quant_of, write};
 
 #[cfg(test)]
@@ -34,4 +37,5 @@ mod tests {
     mod genie;
     mod gguf;
     mod others;
+    mod quantisation;
 }

@@ -53,8 +53,10 @@ def make(g, args, out):
         "llm_model": "llm.mnn", "llm_weight": "llm.mnn.weight", "tokenizer_file": "tokenizer.txt", "backend_type": "cpu", "thread_num": 1,
         "precision": "high" if bits > 8 else "low", "memory": "normal" if bits > 8 else "low", "sampler_type": "greedy", "reuse_kv": False,
         "use_template": False, "max_new_tokens": context})
+    scale = f"block {group}" if group else "per channel"
     return {
-        "quant": quant, "context": context, "weight_bits": bits, "act_bits": 32 if bits > 8 else 8, "kv_bits": 32, "group": group if bits < 16 else 0,
+        "quant": quant, "quant_native": f"int{bits} {scale}, symmetric" if bits < 16 else quant, "context": context,
+        "weight_bits": bits, "act_bits": 32 if bits > 8 else 8, "kv_bits": 32, "group": group if bits < 16 else 0,
         "lm_head_bits": lm_head_bits, "embedding_bits": 16, "parameters": w.count,
         "bits_per_weight": round((weight_file.stored_bits + 16 * w.matrix["embed"].codes.size) / (weight_file.stored + w.matrix["embed"].codes.size), 4),
         "config": "config.json",

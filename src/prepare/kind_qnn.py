@@ -44,7 +44,9 @@ def make(g, args, out):
             "inputs": {n: _described(n, s, found) for n, s in inputs.items()}, "outputs": {n: _described(n, s, found) for n, s in outputs.items()},
         }
     return {
-        "quant": quant, "context": context, "chunk": chunk, "soc_model": soc_model, "htp_arch": arch, **bits,
+        "quant": quant,
+        "quant_native": "float16" if found is None else f"QDQ int{bits['weight_bits']} per tensor, uint16 activations",
+        "context": context, "chunk": chunk, "soc_model": soc_model, "htp_arch": arch, **bits,
         "group": 0, "parameters": w.count, "bits_per_weight": round(b.weight_bits_stored / b.weights_stored, 4),
         # 0 means "look", this means "do not"; on a quantised graph both go through the encoding of attention_mask (0 -> 65535, this -> 0).
         "mask_blocked": MASKED, "mask_allowed": 0.0, "graphs": graphs,

@@ -75,6 +75,9 @@ pub struct CellFacts {
     pub device_class: DeviceClass,
     /// Cache key of its made artifact, or hash of the user's files.
     pub artifact: Option<String>,
+    /// The name that its own world has for its quantisation, as its files tell it, else as the scenario does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quant_native: Option<String>,
     /// What the artifact says of itself: bits, group, chunk.
     pub facts: BTreeMap<String, f64>,
 }

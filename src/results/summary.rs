@@ -121,7 +121,7 @@ fn surroundings(row: &mut Row, plan: &Plan, good: &[&Record]) {
 
 fn facts(row: &mut Row, planned: &PlannedCell, manifest: &Manifest) {
     let Some(cell) = manifest.cells.get(&planned.id) else { return };
-    row.maybe("artifact", cell.artifact.as_ref());
+    row.maybe("artifact", cell.artifact.as_ref()).maybe("quant_native", cell.quant_native.as_ref());
     let number = |key: &str| cell.facts.get(key).copied();
     for column in ["weight_bits", "act_bits", "kv_bits", "lm_head_bits", "embedding_bits", "bits_per_weight", "group"] {
         row.number(column, number(column));

@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     chat::ChatTemplate,
+    import,
     prepare::{self, Made},
     runtimes::Cache,
     scenario::{ArtifactSource, Plan, PlannedCell, Reference, Template},
@@ -24,6 +25,9 @@ use crate::{
 
 /// The kind of recipe of a program that brings its own model.
 const NO_ARTIFACT: &str = "none";
+
+/// Key of an artifact's `meta.json`, and column: the name that its own world has for its quantisation (rule R29).
+pub const QUANT_NATIVE: &str = "quant_native";
 
 /// Name of the tokenizer in the work folder.
 const TOKENIZER: &str = "tokenizer.json";
@@ -65,9 +69,14 @@ impl<'a> Workshop<'a> {
     /// Everything that a cell needs, or the reason why it can't be had.
     pub fn ready(&mut self, planned: &PlannedCell) -> Result<ReadyCell, Failure> {
         let (mut artifact, mut paths, mut key) = match planned.source.as_ref() {
-            Some(ArtifactSource::Files { root, config, files }) => {
+            Some(ArtifactSource::Files { root, config, files, quant_native }) => {
                 let known = self.own.entry((root.clone(), files.clone()));
-                known.or_insert_with(|| own_files(Path::new(root), config.as_deref(), files)).clone()?
+                let (mut artifact, paths, key) = known.or_insert_with(|| own_files(Path::new(root), config.as_deref(), files)).clone()?;
+                // The files' own word goes first.
+                if let (Some(name), Some(meta)) = (quant_native, artifact.meta.as_object_mut()) {
+                    meta.entry(QUANT_NATIVE).or_insert_with(|| json!(name));
+                }
+                (artifact, paths, key)
             }
             Some(source @ ArtifactSource::Recipe(recipe)) if !brings_its_model(source) => {
                 let made = self.make(planned, recipe)?;
@@ -257,9 +266,43 @@ fn own_files(root: &Path, config: Option<&str>, files: &[String]) -> Result<OwnF
         serde_json::from_slice(&text).map_err(|e| usage(&path, &format!("not JSON: {e}")))
     };
     let mut meta = if paths.contains_key("meta.json") { json("meta.json")? } else { json!({}) };
-    if let (Some(name), Some(meta)) = (config, meta.as_object_mut()) {
-        meta.insert("config".to_owned(), json(name)?);
+    if let Some(meta) = meta.as_object_mut() {
+        // What the user's meta.json says of it is not gainsaid.
+        let told = import::quantisation(root, files);
+        let facts = told.facts.into_iter().map(|(column, value)| (column, json!(value)));
+        for (column, value) in facts.chain(told.native.map(|name| (QUANT_NATIVE, json!(name)))) {
+            meta.entry(column).or_insert(value);
+        }
+        if let Some(name) = config {
+            meta.insert("config".to_owned(), json(name)?);
+        }
     }
     let key = format!("files-{}", crate::hex(&hash.finalize()[..8]));
     Ok((Artifact { files: files.to_vec(), meta }, paths, Some(key)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a user's meta.json says stays, what it leaves out is as the files tell it.
+    #[test]
+    fn own_files_tell_their_quantisation() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, value: &Value| fs::write(dir.path().join(name), value.to_string()).expect("written");
+        write("export_args.json", &json!({"quant_bit": 4, "quant_block": 64, "lm_quant_bit": 8, "hqq": true, "sym": true}));
+        write("llm.mnn", &json!({}));
+        write("c.json", &json!({"thread_num": 4}));
+        let meta = |files: &[&str]| {
+            let files: Vec<String> = files.iter().map(|name| (*name).to_owned()).collect();
+            own_files(dir.path(), Some("c.json"), &files).expect("files").0.meta
+        };
+        let config = json!({"thread_num": 4});
+        let told = json!({"quant_native": "HQQ int4 block 64, symmetric", "weight_bits": 4.0, "group": 64.0, "lm_head_bits": 8.0, "config": config});
+        assert_eq!(meta(&["c.json", "llm.mnn"]), told);
+        write("meta.json", &json!({"quant_native": "mine", "lm_head_bits": 16, "graphs": {}}));
+        let own = json!({"quant_native": "mine", "weight_bits": 4.0, "group": 64.0, "lm_head_bits": 16, "graphs": {}, "config": config});
+        assert_eq!(meta(&["c.json", "llm.mnn", "meta.json"]), own);
+        assert_eq!(meta(&["c.json"]), json!({"config": config}));
+    }
 }

@@ -161,6 +161,9 @@ pub enum ArtifactSource {
         config: Option<String>,
         /// Every file, relative to the root, `/` between folders, sorted.
         files: Vec<String>,
+        /// The name that its own world has for the quantisation, as the scenario says it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        quant_native: Option<String>,
     },
     /// Made by `bench`.
     Recipe(Recipe),

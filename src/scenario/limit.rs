@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    require::{Source, Subject},
+    require::Subject,
     suggest::{self, show},
 };
 
@@ -29,6 +29,25 @@ pub struct NoLimit {
 }
 
 impl Limit {
+    /// Whether it is one that [`Limit::parse`] can give for a subject.
+    pub fn fits(&self, subject: &Subject) -> bool {
+        match (self, subject.source.words()) {
+            (Self::Is(word), Some(words)) => words.contains(&word.as_str()),
+            (Self::AtMost(value), None) => !subject.higher_is_better && value.is_finite() && *value > 0.0,
+            (Self::AtLeast(value), None) => subject.higher_is_better && value.is_finite() && *value > 0.0,
+            _ => false,
+        }
+    }
+
+    /// It in the unit of the column.
+    pub fn words(&self) -> String {
+        match self {
+            Self::AtMost(value) => format!("<= {value}"),
+            Self::AtLeast(value) => format!(">= {value}"),
+            Self::Is(word) => format!("== {word}"),
+        }
+    }
+
     /// Reads `<= 380ms`, `>= 12tok/s`, `== npu`.
     ///
     /// # Errors
@@ -38,7 +57,7 @@ impl Limit {
         let text = text.trim();
         let digit = text.find(|c: char| !"<>=! ".contains(c)).unwrap_or(text.len());
         let (sign, rest) = (text[..digit].trim(), text[digit..].trim());
-        if let Source::Word(_, words) = subject.source {
+        if let Some(words) = subject.source.words() {
             if sign == "==" && words.contains(&rest) {
                 return Ok(Self::Is(rest.to_owned()));
             }

@@ -112,6 +112,9 @@ pub enum PlanError {
         /// Its version.
         found: u32,
     },
+    /// A requirement or preference that no scenario can have: somebody changed it since.
+    #[error("{0}: put back what the run wrote, or start a new run")]
+    Senseless(String),
     /// A value of the plan has no TOML form.
     #[error("can't write the plan as TOML: {0}")]
     Unwritable(#[from] toml::ser::Error),
@@ -222,7 +225,10 @@ impl Plan {
         if found > FORMAT_VERSION {
             return Err(PlanError::Newer { found });
         }
-        Ok(toml::from_str(text)?)
+        let plan: Self = toml::from_str(text)?;
+        let preferred = plan.prefer.iter().filter_map(Prefer::fault);
+        let fault = preferred.chain(plan.require.iter().filter_map(Requirement::fault)).next();
+        fault.map_or(Ok(plan), |fault| Err(PlanError::Senseless(fault)))
     }
 
     /// Keeps the cells that a filter selects, and says how many are left.

@@ -129,7 +129,7 @@ fn proposal(wire: WireRequire) -> Result<Proposal, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{Source, require::Need, wire::Prefer};
+    use crate::scenario::{require::Need, wire::Prefer};
 
     /// Each limit has the conditions without which it means nothing (rule R27); those that need any cell at all are of every cell here.
     #[test]
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn every_subject_that_is_a_number_can_have_a_weight() {
-        let numbers = super::super::SUBJECTS.iter().filter(|s| !matches!(s.source, Source::Word(..))).map(|s| s.word);
+        let numbers = super::super::SUBJECTS.iter().filter(|s| s.source.words().is_none()).map(|s| s.word);
         assert_eq!(numbers.collect::<Vec<_>>(), Prefer::WORDS);
     }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     key::{Key, cell_has},
     limit::Limit,
+    suggest::show,
 };
 
 /// A checked `[[require]]`.
@@ -38,6 +39,12 @@ impl Requirement {
     /// Whether it is about a cell.
     pub fn selects(&self, cell: &Cell) -> bool {
         self.cells.iter().all(|(word, values)| Key::parse(word).is_some_and(|key| values.iter().any(|value| cell_has(cell, key, value))))
+    }
+
+    /// What no scenario can have said: of a stored plan that was changed.
+    pub fn fault(&self) -> Option<String> {
+        let fits = self.limit.fits(self.subject()?);
+        (!fits).then(|| format!("require.limit of {} is none that it can have, {}", show(&self.metric), self.limit.words()))
     }
 
     /// What it is about; `None` for the word of a newer version.
@@ -180,6 +187,17 @@ pub enum Source {
     Exact(&'static str),
     /// A column of `cells.csv` that holds a word.
     Word(&'static str, &'static [&'static str]),
+    /// The verdict of `support.csv` over the cell's model, quantisation, backend and unit, and how the cell itself ended.
+    Support(&'static [&'static str]),
+}
+impl Source {
+    /// The words that a limit can ask for; `None` where it is a number.
+    pub const fn words(self) -> Option<&'static [&'static str]> {
+        match self {
+            Self::Word(_, words) | Self::Support(words) => Some(words),
+            _ => None,
+        }
+    }
 }
 
 /// A condition that a subject needs.
@@ -239,4 +257,5 @@ pub const SUBJECTS: &[Subject] = &[
     other("model-size", Source::Exact("model_mb"), MB, false, &[Need::Any]),
     other("stability", Source::Word("stability", &["stable"]), &[], true, &[Need::Any]),
     other("placement", Source::Word("unit_found", &["cpu", "gpu", "npu", "hybrid"]), &[], true, &[Need::Any]),
+    other("support", Source::Support(&["runs"]), &[], true, &[Need::Any]),
 ];

@@ -149,6 +149,9 @@ pub struct Artifact {
     /// Class of the quantisation.
     #[schemars(required, with = "QuantWord")]
     pub quant: Option<At<String>>,
+    /// The name that its own world has for the quantisation, for instance `HQQ int4 block 64`; where the files tell one, theirs stands in the tables.
+    #[schemars(length(min = 1, max = 100))]
+    pub quant_native: Option<At<String>>,
     /// Id of the backend.
     #[schemars(required)]
     pub backend: Option<At<String>>,

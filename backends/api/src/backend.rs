@@ -187,7 +187,7 @@ pub struct Recipe {
 pub struct Artifact {
     /// File names (relative, `/` between folders) in the artifact's folder.
     pub files: Vec<String>,
-    /// `meta.json` of a made artifact, `null` for a user's own.
+    /// `meta.json` of a made artifact; of a user's own files what they tell of their quantisation, theirs if there is one, and `config`.
     pub meta: Value,
 }
 

@@ -156,7 +156,7 @@ type Artifacts<'a> = BTreeMap<(&'a str, &'a str), (&'a Option<String>, BTreeSet<
 fn artifacts(plan: &Plan) -> Artifacts<'_> {
     let mut all = BTreeMap::new();
     for planned in &plan.cells {
-        let Some(ArtifactSource::Files { root, config, files }) = &planned.source else { continue };
+        let Some(ArtifactSource::Files { root, config, files, .. }) = &planned.source else { continue };
         let key = (planned.cell.backend.as_str(), root.as_str());
         all.entry(key).or_insert((config, BTreeSet::new(), planned)).1.extend(files);
     }

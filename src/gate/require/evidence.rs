@@ -8,7 +8,7 @@ use super::super::run::{Cell, Key};
 use crate::{
     results::{
         read::{TableError, read},
-        schema::{METRICS, SAMPLES, SOAK},
+        schema::{METRICS, SAMPLES, SOAK, SUPPORT},
     },
     scenario::{Requirement, Source, Statistic},
 };
@@ -20,6 +20,22 @@ pub struct Evidence {
     queries: BTreeMap<(&'static str, Key), BTreeMap<i64, Vec<f64>>>,
     /// Windows of soaks by cell, in their order.
     windows: BTreeMap<Key, Vec<Window>>,
+    /// Verdicts of support.csv, which a run of an older bench does not have.
+    support: BTreeMap<Combination, Supported>,
+}
+
+/// What a verdict of support.csv is about: device, model, quantisation, backend and the unit asked for.
+type Combination = [String; 5];
+
+/// A verdict of support.csv.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Supported {
+    /// Its word.
+    pub word: String,
+    /// The operation that it is about, by name or else type; empty where it is about none.
+    pub op: String,
+    /// Why, in the runtime's or the run's words.
+    pub reason: String,
 }
 
 /// A window of a soak.
@@ -47,6 +63,17 @@ impl Evidence {
         self.windows.get(key).map_or(&[], Vec::as_slice)
     }
 
+    /// The verdict over a cell's combination.
+    pub fn support(&self, key: &Key, cell: &Cell) -> Option<&Supported> {
+        let [model, quant, backend, unit] = ["model", "quant", "backend", "unit_requested"].map(|column| cell.field(column).to_owned());
+        self.support.get(&[key.device.clone(), model, quant, backend, unit])
+    }
+
+    #[cfg(test)]
+    pub(super) fn add_support(&mut self, combination: [&str; 5], supported: Supported) {
+        self.support.insert(combination.map(str::to_owned), supported);
+    }
+
     #[cfg(test)]
     pub(super) fn add_queries(&mut self, metric: &'static str, key: &Key, launch: i64, values: &[f64]) {
         self.queries.entry((metric, key.clone())).or_default().insert(launch, values.to_vec());
@@ -62,13 +89,14 @@ impl Evidence {
 pub fn gather(folder: &Path, requirements: &[Requirement]) -> Result<Evidence, TableError> {
     let mut evidence = Evidence::default();
     let mut metrics: Vec<&'static str> = Vec::new();
-    let mut soaks = false;
+    let (mut soaks, mut support) = (false, false);
     for requirement in requirements {
         match requirement.subject().map(|s| s.source) {
             Some(Source::Metric(name)) if requirement.statistic.is_some_and(|s| s != Statistic::Median) => {
                 metrics.extend(METRICS.iter().filter(|m| m.per_query && m.name == name).map(|m| m.name));
             }
             Some(Source::Soak | Source::SoakRatio) => soaks = true,
+            Some(Source::Support(_)) => support = true,
             _ => {}
         }
     }
@@ -94,6 +122,15 @@ pub fn gather(folder: &Path, requirements: &[Requirement]) -> Result<Evidence, T
             let (Some(t), Some(length_s), Some(tokens)) = (start[row], length[row], rate[row]) else { continue };
             evidence.windows.entry(Key { device, cell }).or_default().push(Window { end_s: t + length_s, length_s, rate: tokens });
         }
+    }
+    let wanted = ["device", "model", "quant", "backend", "unit", "support", "op", "op_type", "reason"];
+    if support && let Some(table) = read(folder, &SUPPORT, &wanted, None)? {
+        let columns = wanted.map(|name| table.text(name).into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>());
+        let rows = (0..table.rows()).map(|row| {
+            let [device, model, quant, backend, unit, word, op, op_type, reason] = columns.each_ref().map(|column| column[row].clone());
+            ([device, model, quant, backend, unit], Supported { word, op: if op.is_empty() { op_type } else { op }, reason })
+        });
+        evidence.support = rows.collect();
     }
     Ok(evidence)
 }

@@ -65,7 +65,7 @@ fn what_is_no_measurement_passes_no_limit() {
         for asked in [requirement("ttft", Limit::AtMost(1e6)), p90] {
             let found = judged(&asked, &ttft);
             assert_eq!((found.met, found.value), (Met::Undecided, None), "{odd}");
-            assert!(found.why.starts_with("not measured: a value of ttft_ms is "), "{}", found.why);
+            assert!(found.why.starts_with("damaged: a value of ttft_ms is "), "{}", found.why);
         }
     }
     let mut damaged = cell(&[], &[("ttft_ms", &TTFT)]);
@@ -73,7 +73,7 @@ fn what_is_no_measurement_passes_no_limit() {
     let found = judged(&requirement("ttft", Limit::AtMost(1e6)), &damaged);
     assert_eq!(
         (found.met, found.why.as_str()),
-        (Met::Undecided, "not measured: of ttft_ms the tables have 2 values that can't be one: 0, less, or no number")
+        (Met::Undecided, "damaged: of ttft_ms the tables have 2 values that can't be one: 0, less, or no number")
     );
     for (metric, limit, column, value) in [
         ("model-size", Limit::AtMost(1900.0), "model_mb", "0"),
@@ -224,6 +224,40 @@ fn words_and_what_is_exact() {
     assert_eq!(met(&agreement, &[("token_agreement", "NaN")]), Met::Undecided);
     let size = judged(&requirement("model-size", Limit::AtMost(1900.0)), &cell(&[("model_mb", "2000"), ("device_class", "emulator")], &[]));
     assert_eq!((size.met, size.mde), (Met::Violated, None));
+}
+
+/// The verdict is that of support.csv over the combination, and what happened at the cell goes first.
+#[test]
+fn support_is_of_the_combination_and_of_the_cell() {
+    let runs = requirement("support", Limit::Is("runs".to_owned()));
+    let own = [("model", "tiny"), ("quant", "w4"), ("backend", "mnn"), ("unit_requested", "npu"), ("device_class", "emulator")];
+    let met = |word: &str, op: &str, reason: &str, fields: &[(&'static str, &str)]| {
+        let mut evidence = Evidence::default();
+        let supported = evidence::Supported { word: word.to_owned(), op: op.to_owned(), reason: reason.to_owned() };
+        evidence.add_support(["phone-1", "tiny", "w4", "mnn", "npu"], supported);
+        let found = judged_with(&runs, &cell(&[&own[..], fields].concat(), &[]), &evidence);
+        (found.met, found.found.unwrap_or_default(), found.why)
+    };
+    let is = |met: Met, found: &str, why: &str| (met, found.to_owned(), why.to_owned());
+    // An emulator's times say nothing about a device; what its compiler refuses does.
+    assert_eq!(met("runs", "", "", &[]), is(Met::Passed, "runs", ""));
+    let failed = [("status", "failed"), ("failure_kind", "runtime"), ("reason", "too long")];
+    assert_eq!(met("runs", "", "too long", &failed), is(Met::Violated, "fails", "other cells of it run, and this one is failed: too long"));
+    let unverified = [("status", "unverified"), ("failure_kind", "verify"), ("reason", "alarm")];
+    assert_eq!(
+        met("runs-with-fallback", "/x/Mod", "fmod", &unverified),
+        is(Met::Violated, "runs-with-fallback", "/x/Mod ran on another unit: fmod")
+    );
+    assert_eq!(met("fails-at-op", "", "", &failed), is(Met::Violated, "fails-at-op", "an operation can't run on this unit"));
+    assert_eq!(met("fails", "", "crash", &failed), is(Met::Violated, "fails", "crash"));
+    // Nothing that is about the model.
+    let cable = [("status", "failed"), ("failure_kind", "infra"), ("reason", "cable")];
+    assert_eq!(met("fails", "", "crash", &cable), is(Met::Undecided, "", "not measured: the cell is failed: cable"));
+    let skipped = [("status", "skipped"), ("reason", "no SDK")];
+    assert_eq!(met("not-tried", "", "no SDK", &skipped), is(Met::NotTried, "", "not measured: the cell is skipped: no SDK"));
+    assert_eq!(met("flies", "", "", &[]), is(Met::Undecided, "", "not measured: support.csv says flies, which this bench does not know"));
+    let other = met("runs", "", "", &[("unit_requested", "cpu")]);
+    assert_eq!(other, is(Met::Undecided, "", "not measured: support.csv has no row of this model, quantisation, backend and unit"));
 }
 
 #[test]

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use bench_backend_api::FailureKind;
+
 use super::{
     super::run::{Cell, Key},
     Evidence, Met,
 };
 use crate::{
+    results::read::visible,
     scenario::{Limit, Phase, Requirement, Source, Statistic},
     stats::{self, DEFAULT_SEED, interval, tail},
     words,
@@ -62,14 +65,15 @@ pub fn measured(requirement: &Requirement, key: &Key, cell: &Cell, evidence: &Ev
     let status = cell.field("status");
     let of_checks = matches!(subject.source, Source::Exact("token_agreement") | Source::Word("unit_found", _));
     // Checks tell something of a contradicted cell as well: that is how it was contradicted.
-    if status != "ok" && !(of_checks && status == "unverified") {
+    let of_endings = matches!(subject.source, Source::Support(_));
+    if status != "ok" && !of_endings && !(of_checks && status == "unverified") {
         let reason = cell.field("reason");
         return Value::None {
             tried: status != "skipped",
             why: format!("not measured: the cell is {status}{}{reason}", if reason.is_empty() { "" } else { ": " }),
         };
     }
-    let timed = !matches!(subject.source, Source::Exact(_) | Source::Word(..));
+    let timed = !matches!(subject.source, Source::Exact(_) | Source::Word(..) | Source::Support(_));
     if timed && cell.field("device_class") == "emulator" {
         return none("not measured: the time, memory and power of an emulator say nothing about a device");
     }
@@ -104,6 +108,7 @@ pub fn measured(requirement: &Requirement, key: &Key, cell: &Cell, evidence: &Ev
             None => none(absent(cell, "absent", column)),
         },
         Source::Word(column, _) => word(column, &requirement.limit, cell),
+        Source::Support(_) => support(key, cell, evidence),
     }
 }
 
@@ -113,18 +118,29 @@ fn number(cell: &Cell, column: &str) -> Option<f64> {
     cell.field(column).parse().ok().filter(|v: &f64| v.is_finite()).filter(can_be)
 }
 
-/// Why the values of a metric decide nothing: times, rates, memory, power and energy are above 0 where they were measured at all.
+/// What the reason begins with where there are figures, and none that could have been measured, or not all of them.
+pub const DAMAGED: &str = "damaged: ";
+
+fn damaged(what: &str) -> Value {
+    none(format!("{DAMAGED}{what}"))
+}
+
+/// Why the values of a metric decide nothing: times, rates, memory, power and energy are above 0 where they were measured at all, and as many as
+/// `cells.csv` counts.
 fn odd(name: &str, mut values: impl Iterator<Item = f64>, cell: &Cell) -> Option<Value> {
-    if let Some(n) = cell.unmeasured.get(name) {
-        let n = words::count(*n, "value");
-        return Some(none(format!("not measured: of {name} the tables have {n} that can't be one: 0, less, or no number")));
+    if let Some(what) = cell.damage(name) {
+        return Some(damaged(&what));
     }
     let odd = values.find(|value| !value.is_finite() || *value <= 0.0)?;
-    Some(none(format!("not measured: a value of {name} is {}, which can't be one", words::figure(odd))))
+    Some(damaged(&format!("a value of {name} is {}, which can't be one", words::figure(odd))))
 }
 
 /// Why a figure is absent, as its row says.
 fn absent(cell: &Cell, column: &str, figure: &str) -> String {
+    // There is a figure, and it is none.
+    if let Some(what) = cell.damage(figure) {
+        return format!("{DAMAGED}{what}");
+    }
     let told = cell.field(column).split(';').find_map(|pair| pair.split_once('=').filter(|(name, _)| *name == figure));
     match (told, column, cell.field("soak_ended")) {
         (Some((_, why)), ..) => format!("not measured: {why}"),
@@ -227,13 +243,42 @@ fn soak(minute: Option<u32>, first: Option<f64>, key: &Key, cell: &Cell, evidenc
     let taken = &up_to[up_to.len() - of_minute.max(FEWEST).min(up_to.len())..];
     let values: Vec<f64> = taken.iter().map(|w| w.rate / first.unwrap_or(1.0)).collect();
     if values.iter().any(|value| !value.is_finite() || *value < 0.0) {
-        return none("not measured: the soak has windows whose throughput is no number from 0 on");
+        return damaged("the soak has windows whose throughput is no number from 0 on");
     }
     let (Some(value), Some(found)) = (stats::median(&values), interval(&values, DEFAULT_SEED)) else {
         return none("not measured: no window ends by that minute");
     };
     let seconds: f64 = taken.iter().map(|w| w.length_s).sum();
     with_interval(value, &values, found, format!("the interval is of the windows of {seconds:.0} s of one soak"), "windows of the soak")
+}
+
+/// Whether the cell's combination of model, quantisation, backend and unit is supported: `support.csv` says how all of its cells ended, and the
+/// cell itself has to be ok. What only its surroundings broke, or nobody tried, is no evidence.
+fn support(key: &Key, cell: &Cell, evidence: &Evidence) -> Value {
+    let (status, reason) = (cell.field("status"), cell.field("reason"));
+    let because = |words: &str| if reason.is_empty() { words.to_owned() } else { format!("{words}: {reason}") };
+    let surroundings = FailureKind::parse(cell.field("failure_kind")).is_some_and(FailureKind::is_surroundings);
+    if status == "skipped" || surroundings {
+        return Value::None { tried: status != "skipped", why: because(&format!("not measured: the cell is {status}")) };
+    }
+    let Some(found) = evidence.support(key, cell) else {
+        return none("not measured: support.csv has no row of this model, quantisation, backend and unit");
+    };
+    let of_op = |words: &str| {
+        let op = if found.op.is_empty() { "an operation".to_owned() } else { found.op.clone() };
+        let reason = if found.reason.is_empty() { String::new() } else { format!(": {}", found.reason) };
+        format!("{op} {words}{reason}")
+    };
+    let (word, met, why) = match found.word.as_str() {
+        "runs" if cell.is_ok() => ("runs", Met::Passed, String::new()),
+        "runs" => ("fails", Met::Violated, because(&format!("other cells of it run, and this one is {status}"))),
+        word @ "runs-with-fallback" => (word, Met::Violated, of_op("ran on another unit")),
+        word @ "fails-at-op" => (word, Met::Violated, of_op("can't run on this unit")),
+        word @ "fails" => (word, Met::Violated, found.reason.clone()),
+        "not-tried" => return none(because(&format!("not measured: the cell is {status}"))),
+        _ => return none(format!("not measured: support.csv says {}, which this bench does not know", visible(&found.word))),
+    };
+    Value::Word { found: word.to_owned(), met, why }
 }
 
 fn word(column: &str, limit: &Limit, cell: &Cell) -> Value {

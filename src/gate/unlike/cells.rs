@@ -49,6 +49,7 @@ const COLUMNS: &[Column] = &[
     all("tool", "program", Weight::Serious),
     all("unit_found", "unit that worked", Weight::Serious),
     all("artifact", "artifact", Weight::Serious),
+    all("quant_native", "native name of the quantisation", Weight::Serious),
     all("weight_bits", "bits of the weights", Weight::Serious),
     all("act_bits", "bits of the activations", Weight::Serious),
     all("kv_bits", "bits of the KV cache", Weight::Serious),

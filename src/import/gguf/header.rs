@@ -56,8 +56,17 @@ pub struct Header {
     pub version: u32,
     /// Metadata by key.
     pub values: BTreeMap<String, Value>,
-    /// Types of the tensors by name, as numbers of `ggml_type`.
-    pub tensors: BTreeMap<String, u32>,
+    /// The tensors by name.
+    pub tensors: BTreeMap<String, Tensor>,
+}
+
+/// What the header says of a tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tensor {
+    /// Its type, as a number of `ggml_type`.
+    pub kind: u32,
+    /// Its weights; `None` where the sizes of its dimensions can't be true.
+    pub weights: Option<u64>,
 }
 
 impl Header {
@@ -91,11 +100,15 @@ impl Header {
         for _ in 0..tensors {
             let name = reader.text()?;
             let dimensions = reader.u32()?;
-            reader.skip(u64::from(dimensions) * 8)?;
+            let mut weights = Some(1_u64);
+            for _ in 0..dimensions {
+                let size = reader.u64()?;
+                weights = weights.and_then(|n| n.checked_mul(size));
+            }
             let kind = reader.u32()?;
             reader.skip(8)?;
             if let Some(name) = name {
-                header.tensors.insert(name, kind);
+                header.tensors.insert(name, Tensor { kind, weights });
             }
         }
         Ok(header)

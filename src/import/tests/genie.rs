@@ -73,7 +73,7 @@ fn a_bundle_becomes_a_scenario_that_passes_check() {
     let ids: Vec<&str> = plan.cells.iter().map(|c| c.id.rsplit_once('-').unwrap().0).collect();
     assert_eq!(ids, ["genie.qwen-w4a16.w4a16.p128.g128", "genie.qwen-w4a16.w4a16.p512.g128", "genie.qwen-w4a16.w4a16.p1024.g128"]);
     assert_eq!(plan.tokenizers["qwen-w4a16"], folder.path.join("tokenizer.json").display().to_string());
-    let Some(ArtifactSource::Files { root, config, files }) = &plan.cells[0].source else { panic!("{:?}", plan.cells[0]) };
+    let Some(ArtifactSource::Files { root, config, files, .. }) = &plan.cells[0].source else { panic!("{:?}", plan.cells[0]) };
     assert_eq!((root.as_str(), config.as_deref()), (folder.path.to_str().unwrap(), Some("genie_config.json")));
     let wanted =
         ["genie_config.json", "htp_backend_ext_config.json", "qwen_w4a16_part_1_of_2.bin", "qwen_w4a16_part_2_of_2.bin", "tokenizer.json"];

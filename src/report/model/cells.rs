@@ -83,11 +83,12 @@ fn apart(ways: &[Timing], cell: &Cell) -> usize {
     if cell.is_composed() { ways.len() } else { ways.iter().position(|way| *way == Timing::of(cell)).unwrap_or(0) }
 }
 
-/// Measured bits per weight, and the group that shares a scale.
+/// What stands beside the class of the quantisation: its native name, measured bits per weight, and the group that shares a scale.
 fn bits(cell: &Cell) -> String {
+    let native = cell.text("quant_native").filter(|name| !name.eq_ignore_ascii_case(&cell.quant)).map(str::to_owned);
     let measured = cell.number("bits_per_weight").map(number);
     let group = cell.number("group").filter(|group| *group > 0.0).map(|group| format!("group {group}"));
-    [measured, group].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    [native, measured, group].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn repetitions(cell: &Cell) -> (String, String) {

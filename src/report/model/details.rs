@@ -9,7 +9,8 @@ use crate::report::load::{Cell, Run};
 use crate::results::schema::METRICS;
 
 /// What stands beside a quantisation's class (rule R29) and a workload (R7): facts of the artifact.
-const ARTIFACT: [(&str, &str); 10] = [
+const ARTIFACT: [(&str, &str); 11] = [
+    ("quant_native", "native name"),
     ("weight_bits", "weight bits"),
     ("act_bits", "act. bits"),
     ("kv_bits", "KV bits"),

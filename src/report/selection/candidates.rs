@@ -178,5 +178,6 @@ fn state(pick: &Pick) -> State {
     if pick.counted().any(Entry::is_composed) {
         return State::Headroom;
     }
-    if stands(Standing::Undecided) || stands(Standing::NotMeasured) { State::Undecided } else { State::Passes }
+    let open = [Standing::Undecided, Standing::NotMeasured, Standing::Damaged];
+    if open.into_iter().any(stands) { State::Undecided } else { State::Passes }
 }

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     candidates::{Entry, Pick, Pool},
     rank::{Term, front, middle, order, scores, sure},
-    samples::{Sample, sample, way},
-    types::{Among, Dim, Dropped, Group, Place, Ranking, State, Weight},
+    samples::{Sample, damage, sample, way},
+    types::{Among, Dim, Dropped, Finding, Group, Place, Ranking, Standing, State, Weight},
     verdict,
     wish::Wish,
 };
 use crate::{
     report::load::is_self_made,
-    scenario::{Source, Subject},
-    words::count,
+    scenario::{Requirement, Source, Subject},
+    words::{count, percent},
 };
 
 /// What the front looks at: speed, memory, energy, and what is left of the speed in the heat.
@@ -29,7 +29,7 @@ pub fn group(pool: &Pool, wish: &Wish, busy: Option<&str>) -> Group {
         class: pool.class.clone(),
         device: pool.device.clone(),
         model: pool.model.clone(),
-        identity: identity(&pool.picks),
+        identity: identity(&pool.picks, wish),
         candidates: pool.picks.iter().map(|pick| pick.candidate.clone()).collect(),
         rankings,
         verdict: verdict::nothing(String::new()),
@@ -108,6 +108,10 @@ struct Common {
 
 /// The workloads at which all have a metric, or who lacks it.
 fn shared(all: &[&Pick], subject: &Subject) -> Result<Common, String> {
+    let damaged = |entry: &Entry| Some(format!("damaged at {}: {}", entry.key.cell, damage(subject, entry)?));
+    if let Some(words) = all.iter().flat_map(|pick| pick.counted()).find_map(damaged) {
+        return Err(words);
+    }
     let measured: Vec<Measured> =
         all.iter().map(|pick| pick.counted().filter_map(|entry| Some((entry.workload(), sample(subject, entry)?))).collect()).collect();
     let lacking: Vec<&str> = all.iter().zip(&measured).filter(|(_, own)| own.is_empty()).map(|(p, _)| p.candidate.name.as_str()).collect();
@@ -162,18 +166,20 @@ fn words((prompt, generated, context, batch): &Workload) -> String {
 }
 
 /// How far the candidates ran the same model (rule R13).
-fn identity(picks: &[Pick]) -> String {
+fn identity(picks: &[Pick], wish: &Wish) -> String {
     let counted: Vec<&Entry> = picks.iter().flat_map(Pick::counted).collect();
     let artifacts: BTreeSet<&str> = counted.iter().map(|entry| entry.row.field("artifact")).collect();
-    let agree = counted.iter().all(|entry| entry.row.field("check_tokens") == "confirmed");
+    let agree = picks.iter().all(|pick| agrees(pick, wish));
+    let asked = if wish.requirements.iter().any(is_agreement) { "is required" } else { "the scenario asks" };
     let candidates = picks.iter().filter(|pick| pick.counted().next().is_some()).count();
     match candidates {
         0 | 1 => String::new(),
         _ if artifacts.len() == 1 && !artifacts.contains("") => "All ran the same model: one artifact.".to_owned(),
         n if agree => format!(
-            "Same source model in {}; the tokens of all {} agree with the reference as far as the scenario asks{}.",
+            "Same source model in {}; the tokens of all {} agree with the reference as far as {asked}{}{}.",
             count(artifacts.len(), "artifact"),
             count(n, "candidate"),
+            least(&counted).map_or_else(String::new, |share| format!(", at least {} before the first divergence", percent(share))),
             // Of artifacts of bench's own the reference is the computation with the same quantised weights.
             if artifacts.iter().any(|artifact| is_self_made(artifact)) {
                 ", which tests the engines and not what a quantisation costs in quality"
@@ -184,4 +190,23 @@ fn identity(picks: &[Pick]) -> String {
         _ => "Same source model, different quantisation: speed is ranked here, and nobody has shown that the answers are equally good."
             .to_owned(),
     }
+}
+
+fn is_agreement(requirement: &Requirement) -> bool {
+    requirement.subject().is_some_and(|subject| subject.source == Source::Exact("token_agreement"))
+}
+
+/// Whether the tokens of all cells of a candidate that count agree with the reference: as far as the product requires, and where it says nothing
+/// as far as the run checks.
+fn agrees(pick: &Pick, wish: &Wish) -> bool {
+    let required = |finding: &&Finding| is_agreement(&wish.requirements[finding.need]);
+    let met = pick.candidate.findings.iter().filter(required).all(|finding| finding.standing == Standing::Passed);
+    let judged = |entry: &Entry| wish.requirements.iter().any(|asked| is_agreement(asked) && asked.selects(&entry.planned.cell));
+    met && pick.counted().all(|entry| judged(entry) || entry.row.field("check_tokens") == "confirmed")
+}
+
+/// The least share of tokens before the first divergence, where all cells have one.
+fn least(counted: &[&Entry]) -> Option<f64> {
+    let share = |entry: &&Entry| entry.row.field("token_agreement").parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    counted.iter().map(share).collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::min)
 }

@@ -37,7 +37,7 @@ pub type Selected = Result<Selection, Unselected>;
 /// Reads a run folder and selects. `asked` is a preset for another use than the scenario's.
 pub fn read(folder: &Path, asked: Option<&Preset>) -> Selected {
     let text = fs::read_to_string(folder.join("plan.toml")).map_err(|why| Unselected::Plan(format!("can't be read: {why}")))?;
-    let plan = Plan::from_toml(&text).map_err(|why| Unselected::Plan(why.to_string()))?;
+    let plan = Plan::from_toml(&text).map_err(|why| Unselected::Plan(format!("can't be used: {why}")))?;
     let wish = Wish::of(&plan, asked);
     let evidence = gather(folder, &wish.requirements)?;
     let run = load(folder)?;

@@ -5,6 +5,7 @@ use crate::{
     gate::history::method,
     results::schema::METRICS,
     scenario::{Source, Subject},
+    words::figure,
 };
 
 /// What is known of a metric at a cell.
@@ -47,12 +48,30 @@ pub fn sample(subject: &Subject, entry: &Entry) -> Option<Sample> {
         Source::Soak => Some(Sample::Soak(soak("soak_tok_s", entry)? * soak("sustained_ratio", entry)?)),
         Source::SoakRatio => soak("sustained_ratio", entry).map(Sample::Soak),
         Source::Exact(column) => number(column, entry).map(Sample::Exact),
-        Source::Word(..) => None,
+        Source::Word(..) | Source::Support(_) => None,
     }
 }
 
+/// Why there is no figure of a subject that can be weighed although the tables have something of it.
+pub fn damage(subject: &Subject, entry: &Entry) -> Option<String> {
+    let column = match subject.source {
+        Source::Metric(column) | Source::Exact(column) => column,
+        Source::Gaps => "itl_p50_ms",
+        Source::Power => "decode_power_w",
+        Source::Energy => "energy_j_per_tok",
+        Source::Soak => "soak_tok_s",
+        Source::SoakRatio => "sustained_ratio",
+        Source::Word(..) | Source::Support(_) => return None,
+    };
+    let odd = || {
+        let value = entry.row.metrics.get(column)?.iter().map(|launch| launch.value).find(|value| !value.is_finite() || *value <= 0.0)?;
+        Some(format!("a value of {column} is {}, which can't be one", figure(value)))
+    };
+    entry.row.damage(column).or_else(odd)
+}
+
 fn launches(column: &'static str, entry: &Entry) -> Option<Sample> {
-    if entry.row.unmeasured.contains_key(column) {
+    if entry.row.damage(column).is_some() {
         return None;
     }
     let values: Vec<(i64, f64)> = entry.row.metrics.get(column)?.iter().map(|launch| (launch.launch, launch.value)).collect();
@@ -77,7 +96,7 @@ pub fn way(subject: &Subject, entry: &Entry) -> String {
         Source::Soak | Source::SoakRatio => {
             return number("soak_s", entry).map_or_else(String::new, |s| format!("a soak of {:.0} min", s / 60.0));
         }
-        Source::Gaps | Source::Exact(_) | Source::Word(..) => return String::new(),
+        Source::Gaps | Source::Exact(_) | Source::Word(..) | Source::Support(_) => return String::new(),
     };
     METRICS.iter().find(|metric| metric.name == column).map_or_else(String::new, |metric| method(metric, |name| entry.row.field(name)))
 }

@@ -8,7 +8,7 @@ use super::{
     wish::Wish,
 };
 use crate::{
-    gate::require::{Judged, Met},
+    gate::require::{DAMAGED, Judged, Met},
     scenario::Requirement,
 };
 
@@ -36,7 +36,8 @@ fn finding(need: usize, pick: &Pick, judged: &[Judged]) -> Finding {
     match worst {
         None => Finding { need, standing: Standing::NotMeasured, judged: None, why: "no cell has these conditions".to_owned() },
         Some(worst) => {
-            let why = worst.why.strip_prefix("not measured: ").unwrap_or(&worst.why).to_owned();
+            let known = ["not measured: ", DAMAGED].into_iter().find_map(|beginning| worst.why.strip_prefix(beginning));
+            let why = known.unwrap_or(&worst.why).to_owned();
             Finding { need, standing: standing(worst), judged: Some(worst.clone()), why }
         }
     }
@@ -48,6 +49,7 @@ pub fn standing(judged: &Judged) -> Standing {
         Met::Passed => Standing::Passed,
         Met::Violated => Standing::Violated,
         Met::NotTried => Standing::NotMeasured,
+        Met::Undecided if judged.why.starts_with(DAMAGED) => Standing::Damaged,
         Met::Undecided if judged.value.is_none() && judged.found.is_none() => Standing::NotMeasured,
         Met::Undecided => Standing::Undecided,
     }

@@ -193,6 +193,8 @@ pub enum Standing {
     Undecided,
     /// Nothing measured it: it can't be promised.
     NotMeasured,
+    /// The run's tables have figures of it that can't be, or not all that they count.
+    Damaged,
     /// Violated at a cell.
     Violated,
 }
@@ -203,6 +205,7 @@ impl Standing {
             Self::Passed => "passed",
             Self::Undecided => "undecided",
             Self::NotMeasured => "not measured",
+            Self::Damaged => "damaged",
             Self::Violated => "violated",
         }
     }

@@ -50,7 +50,11 @@ pub fn verdict(group: &Group, wish: &Wish, busy: Option<&str>) -> Verdict {
         });
     };
     let Some(first) = ranking.places.first().map(|place| place.candidate) else {
-        return nothing("nothing of what is preferred was measured for all candidates".to_owned());
+        let damaged = ranking.dropped.iter().find(|dropped| dropped.why.starts_with("damaged "));
+        return nothing(damaged.map_or_else(
+            || "nothing of what is preferred was measured for all candidates".to_owned(),
+            |dropped| format!("nothing of what is preferred can be weighed: {} is {}", dropped.metric, dropped.why),
+        ));
     };
     let unranked = in_state(State::Passes) - ranking.places.len();
     if unranked > 0 {
@@ -124,7 +128,7 @@ fn caveats(group: &Group, ranking: &Ranking, first: usize) -> String {
 fn is_touched(metric: &str) -> bool {
     match Subject::parse(metric).map(|subject| subject.source) {
         Some(Source::Metric(column)) => busy::touches(column),
-        Some(Source::Exact(_)) => false,
+        Some(Source::Exact(_) | Source::Support(_)) => false,
         _ => true,
     }
 }
@@ -166,8 +170,9 @@ pub fn closest(group: &Group) -> Option<Closest> {
 
 /// What was not measured: of what is recommended; without a recommendation, what is measured of no candidate.
 pub fn unpromised(group: &Group, wish: &Wish) -> Vec<String> {
-    let shown = |finding: &&Finding| finding.standing == Standing::NotMeasured;
-    let words = |finding: &Finding| format!("{}: {}", wish.needs[finding.need].shown(), finding.why);
+    let shown = |finding: &&Finding| matches!(finding.standing, Standing::NotMeasured | Standing::Damaged);
+    let damaged = |finding: &Finding| if finding.standing == Standing::Damaged { "damaged: " } else { "" };
+    let words = |finding: &Finding| format!("{}: {}{}", wish.needs[finding.need].shown(), damaged(finding), finding.why);
     let measured: Vec<&Candidate> = match group.verdict.candidates[..] {
         [one] => vec![&group.candidates[one]],
         _ => group.candidates.iter().filter(|c| !c.cells.is_empty() && c.state != State::Headroom).collect(),

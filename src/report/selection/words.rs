@@ -105,8 +105,9 @@ impl Selection {
         let room = judged.slack.map_or_else(String::new, |slack| {
             if slack < 0.0 { format!(", {} % beyond the limit", tenths(-slack)) } else { format!(", {} % of room", tenths(slack)) }
         });
-        let why =
-            if finding.standing == Standing::Violated || finding.why.is_empty() { String::new() } else { format!(": {}", finding.why) };
+        // A figure says by itself how a limit is violated, a word does not.
+        let by_figure = finding.standing == Standing::Violated && judged.found.is_none();
+        let why = if by_figure || finding.why.is_empty() { String::new() } else { format!(": {}", finding.why) };
         format!("{words}{found}{room}{why}")
     }
 
@@ -239,6 +240,10 @@ pub fn deciding(selection: &Selection, candidate: &Candidate) -> String {
     let telling = if candidate.state == State::Vetoed { Standing::Violated } else { Standing::Undecided };
     let stand = |standing: Standing| candidate.findings.iter().filter(move |finding| finding.standing == standing);
     let mut found: Vec<String> = stand(telling).map(|finding| selection.finding(finding)).collect();
+    found.extend(stand(Standing::Damaged).map(|finding| {
+        let need = selection.needs[finding.need].shown();
+        format!("{need}: damaged: {}", finding.why)
+    }));
     let lacking: Vec<String> = stand(Standing::NotMeasured).map(|finding| selection.needs[finding.need].shown()).collect();
     if !lacking.is_empty() && matches!(candidate.state, State::Passes | State::Undecided) {
         found.push(format!("not measured: {}", lacking.join(", ")));

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The columns; units in one of their own, so that a spreadsheet can turn the table around.
-const COLUMNS: [&str; 33] = [
+const COLUMNS: [&str; 35] = [
     "run",
     "scenario",
     "device_class",
@@ -21,11 +21,13 @@ const COLUMNS: [&str; 33] = [
     "cell",
     "status",
     "failure_kind",
+    "quant_native",
     "weight_bits",
     "act_bits",
     "kv_bits",
     "group",
     "lm_head_bits",
+    "embedding_bits",
     "bits_per_weight",
     "check_unit",
     "check_tokens",
@@ -45,7 +47,7 @@ const COLUMNS: [&str; 33] = [
 ];
 
 /// Place of `metric`: the columns before it, from the thirteenth on, are those of cells.csv (rules R6, R29).
-const METRIC: usize = 22;
+const METRIC: usize = 24;
 
 /// Units by the end of a metric's name, the longer ends before those that they end with.
 const UNITS: [(&str, &str); 18] = [

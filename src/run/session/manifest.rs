@@ -16,7 +16,7 @@ use crate::{
         manifest::{CellFacts, Manifest, ScenarioRef, Tool, host_state},
         schema::FORMAT_VERSION,
     },
-    run::artifacts::ReadyCell,
+    run::artifacts::{QUANT_NATIVE, ReadyCell},
     runtimes::python,
     scenario::Plan,
 };
@@ -31,9 +31,11 @@ impl<D: Device> Session<'_, D> {
         let cells = setup.plan.cells.iter().enumerate().filter_map(|(place, planned)| {
             let artifact = ready.get(&place);
             let meta = artifact.and_then(|r| r.artifact.meta.as_object());
+            let quant_native = meta.and_then(|meta| meta.get(QUANT_NATIVE)?.as_str()).filter(|name| !name.is_empty()).map(str::to_owned);
             let facts_of = meta.into_iter().flatten().filter_map(|(k, v)| Some((k.clone(), v.as_f64()?))).collect();
             let device_class = self.backend(&planned.cell.backend)?.device_class(&planned.cell, facts);
-            Some((planned.id.clone(), CellFacts { device_class, artifact: artifact.and_then(|r| r.key.clone()), facts: facts_of }))
+            let artifact = artifact.and_then(|r| r.key.clone());
+            Some((planned.id.clone(), CellFacts { device_class, artifact, quant_native, facts: facts_of }))
         });
         let mut manifest = Manifest {
             format_version: FORMAT_VERSION,

@@ -58,6 +58,7 @@ impl Context<'_> {
         if wire.config.is_none() && wire.files.is_none() && !self.is_damaged(&format!("artifact[{place}]")) {
             self.out.error(at.span(), "the artifact names no file", "add `files = [\"…\"]`, `config = \"…\"` or both".to_owned());
         }
+        wire.quant_native.iter().for_each(|name| self.native(name));
         let mut absent = Vec::new();
         let mut found = BTreeSet::new();
         let config = wire.config.as_ref().and_then(|path| self.lookup(path).map_err(|words| absent.push((path.span(), words))).ok());
@@ -155,7 +156,16 @@ impl Context<'_> {
             self.out.error(at.span(), "a file of the artifact has a name that is not UTF-8", "rename it".to_owned());
             return None;
         };
-        Some(ArtifactSource::Files { root: shown.to_owned(), config: config.and_then(relative), files })
+        let quant_native = at.value.quant_native.as_ref().map(|name| name.value.clone());
+        Some(ArtifactSource::Files { root: shown.to_owned(), config: config.and_then(relative), files, quant_native })
+    }
+
+    /// A name for people, in tables.
+    fn native(&mut self, name: &At<String>) {
+        if name.value.trim().is_empty() || name.value.chars().count() > 100 || name.value.chars().any(char::is_control) {
+            let help = "use 1 to 100 characters in one line, for instance `HQQ int4 block 64`".to_owned();
+            self.out.error(name.span(), format!("{} can't be a `quant-native`", show(&name.value)), help);
+        }
     }
 
     /// Values of axes become parts of ids, tables and command lines.

@@ -265,6 +265,12 @@ fn artifacts_need_their_files() {
         only(&artifact("files = \"Cargo.toml\"").replace("\"alpha\"\nfiles", "\"alfa\"\nfiles")),
         "18:11 unknown backend `alfa` / did you mean `alpha`?"
     );
+    for (name, shown) in [(" ", " "), ("a\\nb", "a\\nb")] {
+        assert_eq!(
+            only(&artifact(&format!("files = \"Cargo.toml\"\nquant-native = \"{name}\""))),
+            format!("20:16 `{shown}` can't be a `quant-native` / use 1 to 100 characters in one line, for instance `HQQ int4 block 64`")
+        );
+    }
     let twice = artifact("files = \"Cargo.toml\"")
         + "[[artifact]]\nmodel = \"tiny\"\nquant = \"fp16\"\nbackend = \"alpha\"\nconfig = \"Cargo.toml\"\n";
     assert_eq!(

@@ -53,17 +53,23 @@ fn a_cell_takes_the_artifact_that_says_most() {
     let text = with("[measure]", "perf-profile = [\"burst\", \"balanced\"]\n[measure]").replace("chunk = 32", "geometry = \"g.toml\"")
         + &artifact("fp16", "files = \"m/*/a.*\"\nconfig = \"m/general/a.json\"")
         + &artifact("fp16", "files = [\"m/burst/../burst/b.bin\", \"m/**/a.bin\"]\nperf-profile = \"burst\"")
-        + &artifact("w4a16", "files = \"./[[]odd]/*\"");
+        + &artifact("w4a16", "files = \"./[[]odd]/*\"\nquant-native = \"HQQ int4 block 64\"");
     let plan = check_in(dir.path(), &text).expect("good").plan(&BACKENDS, &fake::device());
     let files = |id: &str| {
         let found = plan.cells.iter().find(|c| c.id.starts_with(id)).expect("a cell");
-        let Some(ArtifactSource::Files { root, config, files }) = &found.source else { panic!("{found:?}") };
+        let Some(ArtifactSource::Files { root, config, files, .. }) = &found.source else { panic!("{found:?}") };
         (root.strip_prefix(dir.path().to_str().expect("UTF-8")).expect("below").to_owned(), config.clone(), files.join(" "))
     };
     let general = ("/m/general".to_owned(), Some("a.json".to_owned()), "a.bin a.json".to_owned());
     assert_eq!(files("alpha.tiny.fp16.p32.g16.perf-profile=balanced"), general);
     assert_eq!(files("alpha.tiny.fp16.p32.g16.perf-profile=burst"), ("/m".to_owned(), None, "burst/b.bin general/a.bin".to_owned()));
     assert_eq!(files("alpha.tiny.w4a16.p32"), ("/[odd]".to_owned(), None, "c.bin".to_owned()));
+    let named = |id: &str| {
+        let found = plan.cells.iter().find(|c| c.id.starts_with(id)).expect("a cell");
+        let Some(ArtifactSource::Files { quant_native, .. }) = &found.source else { panic!("{found:?}") };
+        quant_native.clone()
+    };
+    assert_eq!((named("alpha.tiny.w4a16.p32").as_deref(), named("alpha.tiny.fp16.p32")), (Some("HQQ int4 block 64"), None));
     assert!(plan.cells.iter().filter(|c| c.cell.backend == "beta").all(|c| matches!(c.source, Some(ArtifactSource::Recipe(_)))));
 }
 

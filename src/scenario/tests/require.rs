@@ -24,7 +24,7 @@ fn cells(pairs: &[(&str, &[&str])]) -> std::collections::BTreeMap<String, Vec<St
 
 #[test]
 fn limits_are_kept_in_the_unit_of_the_column() {
-    let cases: [(&str, Limit); 11] = [
+    let cases: [(&str, Limit); 12] = [
         ("metric = \"ttft\"\nlimit = \"<= 380ms\"", Limit::AtMost(380.0)),
         ("metric = \"ttft\"\nlimit = \"<=0.38 s\"", Limit::AtMost(380.0)),
         ("metric = \"tpot\"\nlimit = \"<= 500us\"", Limit::AtMost(0.5)),
@@ -35,6 +35,7 @@ fn limits_are_kept_in_the_unit_of_the_column() {
         ("metric = \"model-size\"\nlimit = \"<= 1_900 MB\"", Limit::AtMost(1900.0)),
         ("metric = \"stability\"\nlimit = \"== stable\"", Limit::Is("stable".to_owned())),
         ("metric = \"placement\"\nlimit = \"== npu\"", Limit::Is("npu".to_owned())),
+        ("metric = \"support\"\nlimit = \"== runs\"", Limit::Is("runs".to_owned())),
         ("metric = \"itl\"\nstatistic = \"p99\"\nlimit = \"<= 80ms\"", Limit::AtMost(80.0)),
     ];
     for (lines, limit) in cases {
@@ -164,6 +165,14 @@ fn words_units_and_directions() {
         (
             entry("metric = \"stability\"\nlimit = \"<= 5%\"\nwhere = { backend = \"alpha\" }"),
             "19:9 `<= 5%` is no limit of `stability` / write for instance `== stable`",
+        ),
+        (
+            entry("metric = \"support\"\nlimit = \"== runs-with-fallback\"\nwhere = { backend = \"alpha\" }"),
+            "19:9 `== runs-with-fallback` is no limit of `support` / write for instance `== runs`",
+        ),
+        (
+            entry("metric = \"support\"\nlimit = \"== runs\""),
+            "17:1 a limit of `support` means nothing without its conditions / add for instance `where = { model = \"tiny\" }`",
         ),
         (
             entry("metric = \"decode\"\nlimit = \">= 5tok/s\"\nwhere = { prompt-tokens = 33 }"),

@@ -1,5 +1,6 @@
 //! Runs made by hand: a plan and its rows, whose selection can be worked out on paper.
 
+mod damage;
 mod numbers;
 mod runs;
 

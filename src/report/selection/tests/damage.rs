@@ -1,0 +1,162 @@
+//! Run folders that somebody changed: the committed example with one thing broken. A figure that is none is never called "not measured".
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use tempfile::TempDir;
+
+use super::super::{Group, Standing, State, Unselected, read};
+
+struct Broken(TempDir);
+
+impl Broken {
+    /// The example, with `more` at the end of its plan.
+    fn new(more: &str) -> Self {
+        let dir = tempfile::tempdir().expect("a folder");
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("results/example-pc");
+        for name in ["manifest.json", "cells.csv", "samples.csv", "launches.csv", "support.csv"] {
+            fs::copy(from.join(name), dir.path().join(name)).expect("copied");
+        }
+        let plan = fs::read_to_string(from.join("plan.toml")).expect("the plan");
+        fs::write(dir.path().join("plan.toml"), format!("{plan}\n{more}")).expect("written");
+        Self(dir)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Changes one value of a row that has all of these texts.
+    fn set(&self, file: &str, row: &[&str], column: &str, value: &str) {
+        let text = fs::read_to_string(self.path(file)).expect("a table");
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let header = reader.headers().expect("a header").clone();
+        let at = header.iter().position(|name| name == column).expect("a column");
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        writer.write_record(&header).expect("written");
+        let mut left = true;
+        for record in reader.records() {
+            let record = record.expect("a row");
+            let here = left && row.iter().all(|text| record.iter().any(|own| own == *text));
+            left &= !here;
+            writer
+                .write_record(record.iter().enumerate().map(|(place, own)| if here && place == at { value } else { own }))
+                .expect("written");
+        }
+        assert!(!left, "{row:?} is in {file}");
+        fs::write(self.path(file), writer.into_inner().expect("bytes")).expect("written");
+    }
+
+    /// What is said of the computer's own cells.
+    fn pc(&self) -> Group {
+        read(self.0.path(), None).expect("a selection").groups.swap_remove(0)
+    }
+
+    /// Why what is preferred was not weighed, by metric.
+    fn dropped(&self) -> Vec<(String, String)> {
+        let group = self.pc();
+        assert_eq!((group.class.as_str(), group.rankings.len()), ("pc", 1));
+        group.rankings[0].dropped.iter().map(|dropped| (dropped.metric.clone(), dropped.why.clone())).collect()
+    }
+}
+
+const CELL: &str = "mnn.tiny-llama.fp32.p32.g16-6955bce5";
+
+fn said(metric: &str, why: &str) -> (String, String) {
+    (metric.to_owned(), format!("damaged at {CELL}: {why}"))
+}
+
+#[test]
+fn the_example_itself_is_whole() {
+    assert_eq!(Broken::new("").dropped(), []);
+}
+
+#[test]
+fn a_missing_or_cut_table_is_damage() {
+    let gone = Broken::new("");
+    fs::remove_file(gone.path("samples.csv")).expect("removed");
+    assert_eq!(gone.dropped(), [said("ttft", "samples.csv is missing"), said("decode", "samples.csv is missing")]);
+
+    // The last launch of one cell: 6 are counted, 5 are left.
+    let cut = Broken::new("");
+    let text = fs::read_to_string(cut.path("samples.csv")).expect("a table");
+    let launch = |line: &&str| line.contains(&format!(",{CELL},")) && line.contains(",measure,5,");
+    assert!(text.lines().any(|line| launch(&line)), "launch 5 is there");
+    let left: Vec<&str> = text.lines().filter(|line| !launch(line)).collect();
+    fs::write(cut.path("samples.csv"), left.join("\n") + "\n").expect("written");
+    assert_eq!(
+        cut.dropped(),
+        [
+            said("ttft", "samples.csv has 5 of the 6 launches of ttft_ms that cells.csv counts"),
+            said("decode", "samples.csv has 5 of the 6 launches of decode_tok_s that cells.csv counts")
+        ]
+    );
+}
+
+#[test]
+fn a_figure_that_is_none_is_damage() {
+    for odd in ["abc", "NaN", "-4", "0"] {
+        let broken = Broken::new("");
+        broken.set("samples.csv", &[CELL, "measure", "warm_query"], "ttft_ms", odd);
+        let why = "of ttft_ms the tables have 1 value that can't be one: 0, less, or no number";
+        assert_eq!(broken.dropped(), [said("ttft", why)], "{odd}");
+    }
+}
+
+#[test]
+fn a_requirement_on_a_damaged_figure_is_undecided_and_says_so() {
+    let require = "[[require]]\nmetric = \"model-size\"\ntext = \"<= 1GB\"\n[require.limit]\nat-most = 1000.0\n[require.cells]\nquant = [\"fp32\"]\n\
+                   [[require]]\nmetric = \"agreement\"\ntext = \">= 90%\"\n[require.limit]\nat-least = 0.9\n[require.cells]\nbackend = [\"mnn\"]\n";
+    let whole = Broken::new(require).pc();
+    assert_eq!(whole.candidates[0].state, State::Passes, "{:?}", whole.candidates[0]);
+    let identity =
+        "the tokens of all 3 candidates agree with the reference as far as is required, at least 100 % before the first divergence";
+    assert!(whole.identity.contains(identity), "{}", whole.identity);
+
+    let broken = Broken::new(require);
+    broken.set("cells.csv", &[CELL], "model_mb", "abc");
+    broken.set("cells.csv", &[CELL], "token_agreement", "7");
+    let group = broken.pc();
+    let fp32 = &group.candidates[0];
+    let found: Vec<_> = fp32.findings.iter().map(|finding| (finding.standing, finding.why.as_str())).collect();
+    assert_eq!(
+        found,
+        [
+            (Standing::Damaged, "cells.csv has abc as model_mb, which can't be one"),
+            (Standing::Damaged, "cells.csv has 7 as token_agreement, which can't be one")
+        ]
+    );
+    assert_eq!(fp32.state, State::Undecided);
+    // What the product requires was not shown, whatever check_tokens says.
+    assert!(group.identity.contains("nobody has shown that the answers are equally good"), "{}", group.identity);
+}
+
+#[test]
+fn an_edited_plan_is_refused() {
+    let why = |more: &str| match read(Broken::new(more).0.path(), None) {
+        Err(Unselected::Plan(why)) => why,
+        other => panic!("{more}: {other:?}"),
+    };
+    let end = ": put back what the run wrote, or start a new run";
+    for (weights, what) in [
+        ("decode = -1.0", "prefer.weights.decode is -1, and a weight is a number above 0"),
+        ("decode = 0.0", "prefer.weights.decode is 0, and a weight is a number above 0"),
+        ("decode = nan", "prefer.weights.decode is NaN, and a weight is a number above 0"),
+        ("decode = inf", "prefer.weights.decode is inf, and a weight is a number above 0"),
+        ("decod = 1.0", "prefer.weights has `decod`, which is nothing that can be weighed"),
+        ("support = 1.0", "prefer.weights has `support`, which is nothing that can be weighed"),
+    ] {
+        assert_eq!(why(&format!("[prefer.weights]\n{weights}\n")), format!("can't be used: {what}{end}"));
+    }
+    assert!(why("[prefer]\nuse = \"fridge\"\n").contains("prefer.use is `fridge`, and there is no such preset"));
+    let limit = |metric: &str, limit: &str| {
+        why(&format!("[[require]]\nmetric = \"{metric}\"\ntext = \"\"\n[require.limit]\n{limit}\n[require.cells]\nbackend = [\"mnn\"]\n"))
+    };
+    assert!(limit("ttft", "at-most = nan").contains("require.limit of `ttft` is none that it can have, <= NaN"));
+    assert!(limit("ttft", "at-least = 3.0").contains(">= 3"));
+    assert!(limit("decode", "is = \"fast\"").contains("== fast"));
+    assert!(limit("support", "is = \"sometimes\"").contains("== sometimes"));
+    assert!(read(Broken::new("[prefer.weights]\ndecode = 2.0\nttft = 1.0\n").0.path(), None).is_ok());
+}
