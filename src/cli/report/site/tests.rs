@@ -159,8 +159,14 @@ fn what_regressed_stepped_and_changed_is_told() {
     };
     // One drawing a cell of the one metric that was measured; the others are named once.
     assert_eq!((drawn(&device).len(), drawn(&device)), (2, drawn(&model)));
-    assert!(device.contains("<th scope=\"row\">nightly, phone</th><td class=\"id\">ttft_ms, peak_mem_mb</td>"), "{device}");
-    assert!(model.contains("<th scope=\"row\">phone-1, nightly, phone</th><td class=\"id\">ttft_ms, peak_mem_mb</td>"), "{model}");
+    assert!(
+        device.contains("<th scope=\"row\" translate=\"no\">nightly, phone</th><td class=\"id\">ttft_ms, peak_mem_mb</td>"),
+        "{device}"
+    );
+    assert!(
+        model.contains("<th scope=\"row\" translate=\"no\">phone-1, nightly, phone</th><td class=\"id\">ttft_ms, peak_mem_mb</td>"),
+        "{model}"
+    );
 
     // A judgement that can't be read is no verdict.
     fs::write(place.out.join(id_of(&last)).join("gate.json"), "{\"verdict\": \"pas").unwrap();
