@@ -119,7 +119,11 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     }
     if args.page {
         let page = report::comparison::write(&view, &args.out.join(format!("{}-against-{}", b.id, a.id))).map_err(|e| {
-            let code = if matches!(e, ReportError::Io { .. }) { Code::Unavailable } else { Code::Bug };
+            let code = match e {
+                ReportError::Io { .. } => Code::Unavailable,
+                ReportError::InTheWay(..) => Code::Usage,
+                _ => Code::Bug,
+            };
             Failed { code, message: e.to_string() }
         })?;
         super::note(&super::console::printable(&format!("page: {}", page.display())));

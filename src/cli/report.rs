@@ -12,13 +12,15 @@ use serde_json::{Value, json};
 use super::{
     Format,
     exit::{Code, Failed},
+    metric::{metrics, named},
 };
 use crate::{
+    gate::nightly::USUAL,
     report::{
         Fonts, Kind, PngError, Report, ReportError,
         selection::{self, Selected},
     },
-    results::{folder, journal, manifest::Manifest, tables},
+    results::{folder, journal, manifest::Manifest, schema::Metric, tables},
     run::events::Event,
     safe::{printable, printable_lines},
     scenario::{self, Plan, Preset},
@@ -26,6 +28,9 @@ use crate::{
 };
 
 pub use site::keep_gate;
+
+/// Options that a site has no use for.
+const OF_A_PAGE: [&str; 5] = ["out", "use_case", "format", "svg", "png"];
 
 /// Makes the page of one or more runs, its summaries and its pictures, and says what to ship; or makes the site of a lab
 #[derive(Debug, clap::Args)]
@@ -42,10 +47,16 @@ pub struct Args {
     /// How page and selection are told
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
-    /// Keeps the site of a lab in this folder: an index of all runs beside these, a page of trends for each device, and a page of each of
-    /// these runs, unless it has one that is newer than its tables
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "use_case", "format", "svg", "png"])]
+    /// Keeps the site of a lab in this folder: an index of all runs beside these, pages of trends of each device and each model, and a
+    /// page of each of these runs, unless it has one that is newer than its tables
+    #[arg(long, value_name = "DIR", conflicts_with_all = OF_A_PAGE)]
     site: Option<PathBuf>,
+    /// With --site: metrics that are judged and drawn, by their columns in cells.csv or their words in [[require]]; `all` takes every one
+    #[arg(long, value_name = "METRIC,...", value_delimiter = ',', default_values = USUAL, value_parser = metrics, requires = "site", conflicts_with_all = OF_A_PAGE)]
+    metric: Vec<&'static [Metric]>,
+    /// With --site: change that matters
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = words::share_above_0, requires = "site", conflicts_with_all = OF_A_PAGE)]
+    tolerance: f64,
     /// Writes each chart of the page as an SVG file too, into DIR or else into `pictures` beside the page
     #[arg(long, value_name = "DIR", num_args = 0..=1)]
     #[expect(clippy::option_option, reason = "clap's form of an option whose value may be left out")]
@@ -66,7 +77,8 @@ fn use_case(name: &str) -> Result<&'static Preset, String> {
 
 pub fn main(args: &Args) -> anyhow::Result<Code> {
     if let Some(out) = &args.site {
-        return site::main(&args.runs, out);
+        let metrics = named(&args.metric);
+        return site::main(&site::Asked { metrics, tolerance: args.tolerance, given: &args.runs, out });
     }
     for (place, run) in args.runs.iter().enumerate() {
         let same = |other: &PathBuf| other.canonicalize().ok() == run.canonicalize().ok();
@@ -163,7 +175,7 @@ fn failed(e: &ReportError) -> anyhow::Error {
     let code = match e {
         ReportError::Io { .. } | ReportError::Png(PngError::NoFont | PngError::Missing(_)) => Code::Unavailable,
         ReportError::Chart(_) | ReportError::Template(_) | ReportError::Png(PngError::Drawing(_)) => Code::Bug,
-        ReportError::NothingToReport | ReportError::NotARun(_) | ReportError::Table(_) => Code::Usage,
+        ReportError::NothingToReport | ReportError::InTheWay(..) | ReportError::NotARun(_) | ReportError::Table(_) => Code::Usage,
     };
     Failed { code, message: e.to_string() }.into()
 }

@@ -14,6 +14,7 @@ pub mod comparison;
 mod error;
 pub mod load;
 mod model;
+mod origin;
 mod page;
 mod pictures;
 mod policy;

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{
     ReportError, load, model,
     model::view::Page,
-    pictures,
+    origin, pictures,
     policy::policy,
     selection::{self, Selected},
     summary,
@@ -35,7 +35,7 @@ const TEMPLATES: [(&str, &str); 16] = [
     ("method.html", include_str!("templates/method.html")),
     ("site.html", include_str!("templates/site.html")),
     ("site_macros.html", include_str!("templates/site_macros.html")),
-    ("device.html", include_str!("templates/device.html")),
+    ("trends.html", include_str!("templates/trends.html")),
     ("macros.html", include_str!("templates/macros.html")),
     ("summary.md", include_str!("templates/summary.md")),
     ("style.css", concat!(include_str!("templates/theme.css"), include_str!("templates/layout.css"))),
@@ -61,7 +61,7 @@ impl Report {
         }
         let runs = run_dirs.iter().map(|dir| load::load(dir)).collect::<Result<Vec<_>, _>>()?;
         let selected: Vec<_> = run_dirs.iter().map(|dir| selection::read(dir, use_case)).collect();
-        let page = model::page(&runs, &selected)?;
+        let page = Page { origin: origin::tag(run_dirs, use_case), ..model::page(&runs, &selected)? };
         Ok(Self { runs, selected, page })
     }
 
@@ -142,8 +142,15 @@ pub fn render(run_dirs: &[PathBuf], use_case: Option<&Preset>) -> Result<String,
 
 /// Writes a file into `out`, whole or not at all; gives its path.
 pub(super) fn put(bytes: impl AsRef<[u8]>, out: &Path, name: &str) -> Result<PathBuf, ReportError> {
+    if out.metadata().is_ok_and(|found| !found.is_dir()) {
+        return Err(ReportError::InTheWay(out.to_owned(), "no folder"));
+    }
     fs::create_dir_all(out).map_err(ReportError::io(out))?;
     let target = out.join(name);
+    if target.metadata().is_ok_and(|found| !found.is_file()) {
+        return Err(ReportError::InTheWay(target, "no regular file"));
+    }
+    sweep(out, name);
     // In the same folder, since a rename does not cross file systems; the process id keeps two reports apart.
     let temporary = out.join(format!(".{name}.{}", std::process::id()));
     let written = fs::File::create(&temporary).and_then(|mut file| {
@@ -155,4 +162,56 @@ pub(super) fn put(bytes: impl AsRef<[u8]>, out: &Path, name: &str) -> Result<Pat
         return Err(ReportError::Io { path: target, source });
     }
     Ok(target)
+}
+
+/// Removes what a `bench` that was killed while it wrote this file has left of it. A process id is this computer's: of two computers that write
+/// the same file of a shared folder in the same moment one may fail, and says so.
+fn sweep(out: &Path, name: &str) {
+    let Ok(entries) = fs::read_dir(out) else { return };
+    for entry in entries.flatten() {
+        let left = entry.file_name();
+        let pid = left.to_str().and_then(|left| left.strip_prefix('.')?.strip_prefix(name)?.strip_prefix('.')?.parse().ok());
+        if pid.is_some_and(is_gone) {
+            // It costs its place, and no page.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether no process has this id any more.
+fn is_gone(pid: i32) -> bool {
+    #[cfg(unix)]
+    return pid > 0 && nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None) == Err(nix::errno::Errno::ESRCH);
+    #[cfg(not(unix))]
+    return pid < 0;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn what_a_killed_bench_left_goes_and_that_of_a_living_one_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        let gone = child.id();
+        let (own, parent) = (std::process::id(), std::os::unix::process::parent_id());
+        let left = |name: &str| fs::write(dir.path().join(name), "half").unwrap();
+        let stay =
+            [format!(".index.html.{parent}"), format!(".other.html.{gone}"), ".index.html.x".to_owned(), format!("index.html.{gone}")];
+        stay.iter().for_each(|name| left(name));
+        left(&format!(".index.html.{gone}"));
+        left(&format!(".index.html.{own}"));
+        put("whole", dir.path(), INDEX).unwrap();
+        let mut names: Vec<String> =
+            fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        let mut wanted: Vec<String> = stay.into_iter().chain([INDEX.to_owned()]).collect();
+        wanted.sort();
+        assert_eq!(names, wanted);
+        assert_eq!(fs::read_to_string(dir.path().join(INDEX)).unwrap(), "whole");
+    }
 }

@@ -35,7 +35,7 @@ pub fn page(runs: &[Run], selected: &[Selected]) -> Result<Page, ReportError> {
     let self_made = runs.iter().flat_map(|run| &run.cells).any(self_made);
     let palette = PALETTE.iter().chain(PARTS).chain(PHASES.iter().chain(MODEL).map(|(_, swatch)| swatch)).copied().collect();
     let paired = matches!(runs, [a, b] if are_sides(&a.manifest, &b.manifest));
-    Ok(Page { title, tool, self_made, palette, definitions, paired, runs: views })
+    Ok(Page { origin: String::new(), title, tool, self_made, palette, definitions, paired, runs: views })
 }
 
 fn view(run: &Run, selected: &Selected, index: usize, colours: &Colours, best: &Best) -> Result<RunView, ReportError> {

@@ -7,6 +7,8 @@ use crate::report::charts::Swatch;
 /// The page.
 #[derive(Debug, Serialize)]
 pub struct Page {
+    /// The tag that says what it is made of; whoever reads the runs knows.
+    pub origin: String,
     pub title: String,
     pub tool: String,
     /// An artifact was made by bench itself, which limits what its token check says.
@@ -106,11 +108,17 @@ pub struct HeadRow {
 /// What a row is about, for the filters; a row of several cells has several values, one a line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Keys {
+    /// Its backend.
     pub backend: String,
+    /// Its model.
     pub model: String,
+    /// Its quantisation.
     pub quant: String,
+    /// Prompt and generated tokens: `512 → 128`.
     pub workload: String,
+    /// How it ended; of a comparison, its verdict.
     pub status: String,
+    /// Class of its device.
     pub class: String,
 }
 
