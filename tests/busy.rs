@@ -79,7 +79,7 @@ fn what_the_run_takes_itself_is_none_of_others_and_what_others_take_is() {
     let [other, wall, cores] = others(&own);
     let launches = table(&only_run(&own), "launches.csv");
     let taken: f64 = launches.iter().map(|row| number(row, "cpu_s").unwrap()).sum();
-    assert!(taken > 3.0 * 0.5, "three launches burnt {taken} s");
+    assert!(taken > 0.5, "three launches burnt {taken} s");
     // However busy the machine is: others have what the run leaves. If its own were theirs, it would be in the sum twice, and all CPUs were taken.
     assert!(taken + other <= 1.1 * cores * wall, "own {taken} s and others {other} s, in {wall} s of {cores} CPUs");
 

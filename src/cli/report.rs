@@ -19,7 +19,7 @@ use crate::{
         selection::{self, Selected},
     },
     results::{
-        folder, journal,
+        folder, journal, launches,
         manifest::Manifest,
         read::{has_sources, remedy},
         schema::CELLS,
@@ -157,9 +157,16 @@ fn ready(run: &Path) -> anyhow::Result<()> {
         }
     }
     match (stale(run), has_sources(run)) {
-        (true, true) => derive(run),
+        (true, true) => match launches::all_named(run) {
+            Err(e) if run.join(CELLS.file).exists() => {
+                super::note(&printable_lines(&format!("warning: {e}; the tables are read as they are")));
+                Ok(())
+            }
+            named => named.map_err(Into::into).and_then(|()| derive(run)),
+        },
         (true, false) if !run.join(CELLS.file).exists() => {
-            Err(super::usage(format!("{} has no {} to read: {}", run.display(), CELLS.file, remedy(run))))
+            let cells = run.join(CELLS.file);
+            Err(super::usage(format!("{} can't be read: {}", cells.display(), remedy(&cells))))
         }
         // Made anew without their launches, tables would lose what they have.
         _ => Ok(()),

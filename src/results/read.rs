@@ -29,17 +29,18 @@ pub struct TableError {
 impl TableError {
     /// Of this table of a run folder, with what is wrong with it.
     pub fn of(path: &Path, message: String) -> Self {
-        Self { path: path.to_owned(), message, remedy: remedy(path.parent().unwrap_or(path)) }
+        Self { path: path.to_owned(), message, remedy: remedy(path) }
     }
 }
 
 /// What mends a damaged table of a run folder: to make it again, where there is something to make it from.
-pub fn remedy(run: &Path) -> String {
-    let shown = run.display();
+pub fn remedy(table: &Path) -> String {
+    let run = table.parent().unwrap_or(table);
+    let (shown, without) = (run.display(), if table.ends_with(CELLS.file) { "" } else { ", or remove it" });
     if has_sources(run) {
-        format!("remove {shown}/{}, and `bench report {shown}` makes all tables anew from the journal", CELLS.file)
+        format!("remove {}, and `bench report {shown}` makes all tables anew from the journal", run.join(CELLS.file).display())
     } else {
-        format!("put the file back: {shown} does not have plan.toml, journal.jsonl and logs/, of which tables are made")
+        format!("put the file back{without}: {shown} does not have plan.toml, journal.jsonl and logs/, of which tables are made")
     }
 }
 

@@ -36,6 +36,10 @@ impl<'a> Opened<'a> {
     pub(super) fn new<D: Device>(setup: &Setup<'a, D>) -> Result<Self, FolderError> {
         let run = &setup.folder.path;
         let resumed = run.join("journal.jsonl").is_file();
+        if resumed {
+            // Before its torn end is cut off.
+            launches::all_named(run)?;
+        }
         let (journal, torn) = Journal::open(run)?;
         let before = if resumed { launches::read(run, &setup.device.facts().name)? } else { Recorded::default() };
         Ok(Self { recorder: Recorder { journal, console: setup.console, error: Mutex::new(None) }, before, torn })
