@@ -20,7 +20,13 @@ use crate::{
         Fonts, Kind, PngError, Report, ReportError,
         selection::{self, Selected},
     },
-    results::{folder, journal, manifest::Manifest, schema::Metric, tables},
+    results::{
+        folder, journal, launches,
+        manifest::Manifest,
+        read::{has_sources, remedy},
+        schema::{CELLS, Metric},
+        tables,
+    },
     run::events::Event,
     safe::{printable, printable_lines},
     scenario::{self, Plan, Preset},
@@ -149,17 +155,38 @@ fn machine(selected: &Selected) -> Value {
 
 /// Sees that a run folder has its tables.
 fn ready(run: &Path) -> anyhow::Result<()> {
-    if !run.join("manifest.json").is_file() {
+    if run.join("manifest.json").symlink_metadata().is_err() {
         return Err(super::usage(format!("{}: not a run folder (it has no manifest.json)", run.display())));
     }
     // A pipe in place of a file would be waited for.
-    for file in ["plan.toml", "journal.jsonl"].map(|name| run.join(name)) {
-        if file.metadata().is_ok_and(|found| !found.is_file()) {
-            return Err(super::usage(format!("{}: is no regular file: put the file back, or remove it", file.display())));
+    for (name, remedy) in [("manifest.json", "put the file back"), ("plan.toml", ELSE), ("journal.jsonl", ELSE)] {
+        let file = run.join(name);
+        match file.metadata() {
+            Ok(found) if !found.is_file() => return Err(super::usage(format!("{}: is no regular file: {remedy}", file.display()))),
+            // A loop of links is there, and can't be read.
+            Err(e) if file.symlink_metadata().is_ok() => return Err(super::usage(format!("{}: {e}: {remedy}", file.display()))),
+            _ => {}
         }
     }
-    if stale(run) { derive(run) } else { Ok(()) }
+    match (stale(run), has_sources(run)) {
+        (true, true) => match launches::all_named(run) {
+            Err(e) if run.join(CELLS.file).exists() => {
+                super::note(&printable_lines(&format!("warning: {e}; the tables are read as they are")));
+                Ok(())
+            }
+            named => named.map_err(Into::into).and_then(|()| derive(run)),
+        },
+        (true, false) if !run.join(CELLS.file).exists() => {
+            let cells = run.join(CELLS.file);
+            Err(super::usage(format!("{} can't be read: {}", cells.display(), remedy(&cells))))
+        }
+        // Made anew without their launches, tables would lose what they have.
+        _ => Ok(()),
+    }
 }
+
+/// What to do about a file that a run folder can do without.
+const ELSE: &str = "put the file back, or remove it";
 
 /// Makes the page and says where it is.
 pub fn page(runs: &[PathBuf], out: &Path) -> anyhow::Result<PathBuf> {

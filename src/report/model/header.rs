@@ -45,6 +45,7 @@ fn view(run: &Run, selected: &Selected, index: usize, colours: &Colours, best: &
         scenario: text(at(&run.manifest, &["scenario", "name"])).unwrap_or_else(|| id.clone()),
         facts: facts(&run.manifest, &id),
         runtimes: runtimes(&run.manifest, colours),
+        manifest: run.manifest.is_object(),
         counts: counts(run),
         sentences: sentences(run),
         headlines: headlines(run, &anchor, colours),

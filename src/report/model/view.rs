@@ -36,6 +36,8 @@ pub struct RunView {
     pub scenario: String,
     pub facts: Vec<Fact>,
     pub runtimes: Vec<RuntimeView>,
+    /// Whether there is a manifest to say so.
+    pub manifest: bool,
     pub counts: Vec<Count>,
     pub sentences: Vec<String>,
     pub headlines: Vec<Headline>,

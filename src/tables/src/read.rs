@@ -54,6 +54,18 @@ pub enum Problem {
         /// Columns of the header.
         columns: usize,
     },
+    /// Not a byte.
+    #[error("it is empty")]
+    Empty,
+    /// The file ends within its first line, so that nobody knows its columns.
+    #[error("it is cut off in its first line")]
+    Header,
+    /// A line of other bytes than text: bench writes UTF-8.
+    #[error("line {line} is no text")]
+    NoText {
+        /// Counted from 1.
+        line: u64,
+    },
     /// Nothing to choose the rows by.
     #[error("it has no column {0}")]
     Column(String),
@@ -74,12 +86,48 @@ pub fn read(path: &Path, wanted: &Wanted<'_>) -> Result<Columns, Problem> {
     in_parts(path, wanted, parts)
 }
 
-/// The same in so many parts at once. A part begins after the end of a line. That this is no end of a line within quotes is known afterwards, by the
+/// Sees that a file is a table from its first line to its last: text, and as many values in each line as there are columns. Gives the byte at which a
+/// last line without an end begins: it is half a line, and may be anything.
+pub fn check(path: &Path) -> Result<Option<u64>, Problem> {
+    let length = path.metadata()?.len();
+    if length == 0 {
+        return Err(Problem::Empty);
+    }
+    let ends = ends(path, length)?;
+    let mut reader = ReaderBuilder::new().flexible(true).has_headers(false).buffer_capacity(BUFFER).from_reader(File::open(path)?);
+    let (mut record, mut columns) = (ByteRecord::new(), None);
+    loop {
+        let begin = reader.position().byte();
+        if !reader.read_byte_record(&mut record)? {
+            break;
+        }
+        if !ends && reader.position().byte() >= length {
+            return if columns.is_none() { Err(Problem::Header) } else { Ok(Some(begin)) };
+        }
+        let line = record.position().map_or(0, csv::Position::line);
+        if str::from_utf8(record.as_slice()).is_err() {
+            return Err(Problem::NoText { line });
+        }
+        let (found, columns) = (record.len(), *columns.get_or_insert(record.len()));
+        if found != columns {
+            return Err(Problem::Ragged { line, found, columns });
+        }
+    }
+    if columns.is_none() { Err(Problem::Empty) } else { Ok(None) }
+}
+
+/// [`read`] in so many parts at once. A part begins after the end of a line. That this is no end of a line within quotes is known afterwards, by the
 /// number of quotes in the parts; if it is one, or if anything is wrong, the file is read in one.
 pub(crate) fn in_parts(path: &Path, wanted: &Wanted<'_>, parts: usize) -> Result<Columns, Problem> {
     let length = path.metadata()?.len();
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(BufReader::new(File::open(path)?));
     let header = reader.byte_headers()?.clone();
+    if length == 0 {
+        return Err(Problem::Empty);
+    }
+    if !ends(path, length)? && reader.position().byte() >= length {
+        return Err(Problem::Header);
+    }
     let table = Table { path, header: &header, wanted, places: Places::of(&header, wanted)?, ends: ends(path, length)?, length };
     let begins = reader.position().byte();
     let mut cuts = vec![begins];
