@@ -18,7 +18,7 @@ use crate::{
     gate::nightly::USUAL,
     report::{
         Fonts, Kind, PngError, Report, ReportError,
-        selection::{self, Selected},
+        selection::{self, Joint, Selected},
     },
     results::{
         folder, journal, launches,
@@ -116,14 +116,14 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     }
     match args.format {
         Format::Human => {
-            report.selected().iter().for_each(tell);
+            report.selected().iter().for_each(|joint| tell(&joint.selected));
             super::print(&format!("{}\n", page.display()))?;
             for (place, kind, n) in &pictures {
                 super::say(&format!("{}: {}\n", place.display(), words::count(*n, &format!("{kind} picture"))))?;
             }
         }
         Format::Json => {
-            let selections: Vec<Value> = report.selected().iter().map(machine).collect();
+            let selections: Vec<Value> = report.selected().iter().map(|joint: &Joint| machine(&joint.selected)).collect();
             let pictures: Vec<Value> =
                 pictures.iter().map(|(place, kind, n)| json!({ "folder": place, "kind": kind.to_string(), "files": n })).collect();
             let told = json!({ "page": page, "pictures": pictures, "selections": selections });

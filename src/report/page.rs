@@ -14,7 +14,7 @@ use super::{
     model::view::Page,
     origin, pictures,
     policy::policy,
-    selection::{self, Selected},
+    selection::{self, Joint},
     summary,
 };
 use crate::{lang, safe, scenario::Preset};
@@ -47,7 +47,7 @@ const SCRIPT: &str = include_str!("templates/page.js");
 /// What there is to tell of some runs, read once.
 pub struct Report {
     runs: Vec<load::Run>,
-    selected: Vec<Selected>,
+    selected: Vec<Joint>,
     page: Page,
 }
 
@@ -60,13 +60,13 @@ impl Report {
             return Err(ReportError::NothingToReport);
         }
         let runs = run_dirs.iter().map(|dir| load::load(dir)).collect::<Result<Vec<_>, _>>()?;
-        let selected: Vec<_> = run_dirs.iter().map(|dir| selection::read(dir, use_case)).collect();
+        let selected = selection::read(run_dirs, use_case);
         let page = Page { origin: origin::tag(run_dirs, use_case), ..model::page(&runs, &selected)? };
         Ok(Self { runs, selected, page })
     }
 
-    /// What to ship, of each run.
-    pub fn selected(&self) -> &[Selected] {
+    /// What to ship, of each run or of several sessions together.
+    pub fn selected(&self) -> &[Joint] {
         &self.selected
     }
 
