@@ -215,7 +215,9 @@ pub async fn run<D: Device>(setups: &[Setup<'_, D>]) -> Result<Vec<Outcome>, Run
     }
     if let Some((before, after)) = before.zip(Reading::now()) {
         let others = Others::between(&before, &after);
-        sides.iter_mut().for_each(|side| others.add_to(&mut side.manifest.host));
+        for side in &mut sides {
+            others.add_to(&mut side.manifest.host);
+        }
     }
     if sides[0].session.lost.is_none()
         && let Some(begun) = begun
