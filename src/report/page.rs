@@ -202,7 +202,9 @@ mod tests {
         let left = |name: &str| fs::write(dir.path().join(name), "half").unwrap();
         let stay =
             [format!(".index.html.{parent}"), format!(".other.html.{gone}"), ".index.html.x".to_owned(), format!("index.html.{gone}")];
-        stay.iter().for_each(|name| left(name));
+        for name in &stay {
+            left(name);
+        }
         left(&format!(".index.html.{gone}"));
         left(&format!(".index.html.{own}"));
         put("whole", dir.path(), INDEX).unwrap();

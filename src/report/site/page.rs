@@ -61,7 +61,8 @@ pub fn write(site: &Site, out: &Path) -> Result<PathBuf, ReportError> {
 /// Removes pages of trends that are none of the site's.
 fn clear(site: &Site, out: &Path) -> Result<(), ReportError> {
     let kept: BTreeSet<&str> = site.pages.iter().map(|page| page.file.as_str()).collect();
-    let is_one = |name: &String| (name.starts_with("device-") || name.starts_with("model-")) && name.ends_with(".html");
+    let begins = |name: &str| name.starts_with("device-") || name.starts_with("model-");
+    let is_one = |name: &String| name.strip_suffix(".html").is_some_and(begins);
     // No folder yet is one without pages.
     for name in names(out).unwrap_or_default().iter().filter(|name| is_one(name) && !kept.contains(name.as_str())) {
         let path = out.join(name);
