@@ -7,6 +7,9 @@ use crate::{
     scenario::Problems,
 };
 
+/// The environment's word for it.
+pub const VARIABLE: &str = "BENCH_LANG";
+
 /// The language that a command line asks for, before it is parsed: help and errors of the parser are in it. What is said wrongly the parser tells.
 pub fn asked(args: impl Iterator<Item = String>, variable: Option<String>) -> Lang {
     let args: Vec<String> = args.take_while(|arg| arg != "--").collect();

@@ -99,10 +99,7 @@ impl<'a> Speaker<'a> {
     fn filled(&self, text: &str, depth: usize, of: impl Fn(&Template) -> bool) -> Option<String> {
         let (stem, stop) = stopped(text);
         let said = |(template, taken): (&Template, Vec<&str>)| {
-            // What a template begins with is one thing, and no list of clauses of which the last is meant.
-            let list = matches!(template.pieces.first(), Some(Piece::Hole(_)))
-                && taken.first().is_some_and(|first| cuts::at(first, "; ").len() > 1);
-            if list {
+            if matches!(template.pieces.first(), Some(Piece::Hole(_))) && taken.first().is_some_and(|first| self.is_more(first)) {
                 return None;
             }
             let vague = template.weight().0 < CLEAR && !template.is_labelled();
@@ -115,6 +112,12 @@ impl<'a> Speaker<'a> {
             Some(template.said(&fillings?) + stop)
         };
         self.table.fits(stem, of).into_iter().find_map(said)
+    }
+
+    /// Whether a text is more than the one thing that a template begins with: a list of clauses of which the last would be meant, or something
+    /// behind a label such as `error:`.
+    fn is_more(&self, text: &str) -> bool {
+        cuts::at(text, "; ").len() > 1 || text.split_once(": ").is_some_and(|(label, _)| self.table.is_label(label))
     }
 
     /// Sentence by sentence: one that no template knows stays as it is among the others.
