@@ -21,6 +21,7 @@ fn line(speaker: &Speaker, text: &str) -> String {
     let begin = text.len() - text.trim_start_matches(|c: char| c == ' ' || "#->".contains(c)).len();
     // `-12 %` and `---` are no entries of a list.
     let begin = if begin == 0 || text[..begin].ends_with(' ') { begin } else { 0 };
+    let begin = begin + note(&text[begin..]);
     let (marks, rest) = text.split_at(begin);
     let bars = if rest.starts_with('|') { "|" } else { "\n" };
     let cells = rest.split(bars).map(|cell| {
@@ -32,6 +33,12 @@ fn line(speaker: &Speaker, text: &str) -> String {
         out + &said(speaker, rest)
     });
     marks.to_owned() + &cells.collect::<Vec<_>>().join(bars)
+}
+
+/// How long the mark of a footnote is that a text begins with: `(a) `.
+fn note(text: &str) -> usize {
+    let end = text.strip_prefix('(').and_then(|inside| inside.find(") ")).filter(|letters| *letters <= 2);
+    end.map_or(0, |letters| letters + "() ".len())
 }
 
 /// The first sign that parts texts: that of strong letters, or a tag.

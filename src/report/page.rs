@@ -156,6 +156,12 @@ pub fn render(run_dirs: &[PathBuf], use_case: Option<&Preset>) -> Result<String,
     Report::of(run_dirs, use_case)?.html()
 }
 
+/// The documents of a report's pictures, as `voice` says them.
+#[cfg(test)]
+pub fn sheets(report: &Report, voice: &Voice) -> Vec<String> {
+    pictures::sheets(&report.page, voice)
+}
+
 /// Writes a file into `out`, whole or not at all; gives its path.
 pub(super) fn put(bytes: impl AsRef<[u8]>, out: &Path, name: &str) -> Result<PathBuf, ReportError> {
     fs::create_dir_all(out).map_err(ReportError::io(out))?;

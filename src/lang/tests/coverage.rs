@@ -5,6 +5,8 @@ use std::{collections::HashSet, fs, path::Path};
 use html5gum::{DefaultEmitter, Token, Tokenizer};
 
 use super::super::{
+    Lang, Voice,
+    markdown::document,
     page::page,
     table::ZH,
     text::{Speaker, has_words},
@@ -105,12 +107,33 @@ fn the_templates_say_nothing_without_chinese() {
     assert!(wrong.is_empty() && seen > 120, "{seen} texts; without Chinese in src/lang/zh:\n{}", wrong.join("\n"));
 }
 
+#[test]
+fn the_summary_says_nothing_without_chinese() {
+    let speaker = Speaker::new(&ZH, HashSet::new());
+    let template = include_str!("../../report/templates/summary.md");
+    let [names, numbers] = ["Zq.", "7"].map(|with| filled(template, with).replace("<wbr>", "\n"));
+    let mut wrong = Vec::new();
+    for (name, number) in names.lines().zip(numbers.lines()) {
+        let [of_name, of_number] = [name, number].map(|line| english(&document(&speaker, line)));
+        if !of_name.is_empty() && !of_number.is_empty() {
+            wrong.push(format!("{name}: {of_name:?}"));
+        }
+    }
+    assert!(wrong.is_empty() && names.lines().count() > 40, "{}", wrong.join("\n"));
+}
+
 /// The page of a run folder in Chinese; all that is not whole of it.
 fn not_whole(run: &Path) -> (String, Vec<String>) {
-    let html = page(&ZH, &crate::report::render(&[run.to_owned()], None).unwrap());
-    let said = texts(&html);
+    let plain = crate::report::render(&[run.to_owned()], None).unwrap();
+    let html = page(&ZH, &plain);
+    let mut said = texts(&html);
+    // The summary and what stands in the pictures' own documents.
+    let report = crate::report::Report::of(&[run.to_owned()], None).unwrap();
+    let voice = Voice::beside(Lang::Zh, &plain);
+    said.extend(voice.markdown(report.markdown().unwrap()).lines().flat_map(|line| line.split('|')).flat_map(texts));
+    said.extend(crate::report::sheets(&report, &voice).iter().flat_map(|svg| texts(svg)));
     let chinese = said.iter().filter(|text| text.contains(|c: char| matches!(c, '\u{4e00}'..='\u{9fff}'))).count();
-    assert!(chinese > 300, "{chinese} texts are Chinese");
+    assert!(chinese > 500, "{chinese} texts are Chinese");
     // A reason that a table cuts off is no sentence that a template could be of.
     let wrong = said
         .iter()
