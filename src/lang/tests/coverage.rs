@@ -122,6 +122,39 @@ fn the_summary_says_nothing_without_chinese() {
     assert!(wrong.is_empty() && names.lines().count() > 40, "{}", wrong.join("\n"));
 }
 
+#[test]
+fn presets_and_the_origins_of_artifacts_are_chinese() {
+    let speaker = Speaker::new(&ZH, HashSet::new());
+    let said = |text: &str| speaker.phrase(text).unwrap_or_else(|| text.to_owned());
+    let mut wrong = Vec::new();
+    for preset in crate::scenario::presets() {
+        for text in [
+            format!(
+                "Judged for the preset “{}: {}” Limits and weights marked preset are proposals with reasons, not measurements.",
+                preset.title, preset.what
+            ),
+            format!("2 limits and the weights are those of the preset “{}”: proposals with reasons, not measurements.", preset.title),
+        ] {
+            wrong.extend(Some(said(&text)).filter(|said| !english(said).is_empty() || said.contains(&preset.title)));
+        }
+    }
+    let mut origins = 0;
+    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = if path.is_file() { fs::read_to_string(&path).unwrap() } else { continue };
+        let table: toml::Table = toml::from_str(&text).unwrap_or_default();
+        let artifacts = table.get("artifact").and_then(toml::Value::as_array).into_iter().flatten();
+        for origin in artifacts.filter_map(|artifact| artifact.get("origin")?.as_str()) {
+            origins += 1;
+            // Commands to type are English in it, and no sentence is without Chinese.
+            let told = said(origin);
+            let whole = told.split_inclusive('。').all(|sentence| sentence.contains(|c: char| matches!(c, '\u{4e00}'..='\u{9fff}')));
+            wrong.extend(Some(told.clone()).filter(|_| !whole || told.contains(". ")));
+        }
+    }
+    assert!(wrong.is_empty() && origins >= 8, "{origins}: {}", wrong.join("\n"));
+}
+
 /// The page of a run folder in Chinese; all that is not whole of it.
 fn not_whole(run: &Path) -> (String, Vec<String>) {
     let plain = crate::report::render(&[run.to_owned()], None).unwrap();
