@@ -95,15 +95,12 @@ fn unescaped(text: &str) -> String {
     while let Some((before, after)) = rest.split_once("&#") {
         let sign = after.split_once(';').and_then(|(code, after)| Some((char::from_u32(code.parse().ok()?)?, after)));
         out.push_str(before);
-        rest = match sign {
-            Some((sign, after)) => {
-                out.push(sign);
-                after
-            }
-            None => {
-                out.push_str("&#");
-                after
-            }
+        rest = if let Some((sign, after)) = sign {
+            out.push(sign);
+            after
+        } else {
+            out.push_str("&#");
+            after
         };
     }
     out + rest

@@ -98,13 +98,13 @@ impl Voice {
     }
 
     /// A Markdown document of ours, in which everything from elsewhere is escaped.
-    pub fn markdown(&self, text: String) -> String {
-        self.0.as_ref().map_or_else(|| text.clone(), |speaker| markdown::document(speaker, &text))
+    pub fn markdown(&self, text: &str) -> String {
+        self.0.as_ref().map_or_else(|| text.to_owned(), |speaker| markdown::document(speaker, text))
     }
 }
 
 /// A Markdown document in the language of this process.
-pub fn say_markdown(text: String) -> String {
+pub fn say_markdown(text: &str) -> String {
     Voice::new(spoken()).markdown(text)
 }
 

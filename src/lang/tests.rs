@@ -210,7 +210,7 @@ fn what_goes_beside_a_page_keeps_its_names() {
     let [english, chinese] = [Lang::En, Lang::Zh].map(|lang| Voice::beside(lang, html));
     assert_eq!(["failed", "skipped"].map(|text| english.text(text)), ["failed", "skipped"]);
     assert_eq!(["failed", "skipped"].map(|text| chinese.text(text)), ["failed", "跳过"]);
-    assert_eq!(chinese.markdown("| failed | skipped |".to_owned()), "| failed | 跳过 |");
+    assert_eq!(chinese.markdown("| failed | skipped |"), "| failed | 跳过 |");
     assert_eq!(chinese.html("<text>\nskipped\n</text><text>failed</text>"), "<text>\n跳过\n</text><text>failed</text>");
     assert_eq!(Voice::new(Lang::Zh).text("failed"), "失败");
 }

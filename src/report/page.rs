@@ -83,7 +83,7 @@ impl Report {
     fn voice(&self) -> Result<Voice, ReportError> {
         match lang::spoken() {
             Lang::En => Ok(Voice::new(Lang::En)),
-            lang => Ok(Voice::beside(lang, &in_english("page.html", &self.page)?)),
+            Lang::Zh => Ok(Voice::beside(Lang::Zh, &in_english("page.html", &self.page)?)),
         }
     }
 
@@ -93,7 +93,7 @@ impl Report {
         // Of what a template leaves out, empty lines remain.
         let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();
         lines.dedup_by(|line, before| line.is_empty() && before.is_empty());
-        Ok(self.voice()?.markdown(format!("{}\n", lines.join("\n").trim())))
+        Ok(self.voice()?.markdown(&format!("{}\n", lines.join("\n").trim())))
     }
 
     /// The summary for a spreadsheet.

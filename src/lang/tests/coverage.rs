@@ -163,7 +163,7 @@ fn not_whole(run: &Path) -> (String, Vec<String>) {
     // The summary and what stands in the pictures' own documents.
     let report = crate::report::Report::of(&[run.to_owned()], None).unwrap();
     let voice = Voice::beside(Lang::Zh, &plain);
-    said.extend(voice.markdown(report.markdown().unwrap()).lines().flat_map(|line| line.split('|')).flat_map(texts));
+    said.extend(voice.markdown(&report.markdown().unwrap()).lines().flat_map(|line| line.split('|')).flat_map(texts));
     said.extend(crate::report::sheets(&report, &voice).iter().flat_map(|svg| texts(svg)));
     let chinese = said.iter().filter(|text| text.contains(|c: char| matches!(c, '\u{4e00}'..='\u{9fff}'))).count();
     assert!(chinese > 500, "{chinese} texts are Chinese");
