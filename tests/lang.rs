@@ -75,6 +75,9 @@ fn the_console_says_everything_in_chinese() {
         assert!(chinese(&text), "{arguments:?}: {text}");
         assert!(english(&text).is_empty(), "{arguments:?}:\n{}", english(&text).join("\n"));
     }
+    // Words to type stay as they are to be typed.
+    let said = run(bench(dir.path()).args(["check", &broken, "--lang", "zh"])).expect(3).stderr;
+    assert!(said.contains("colour") && !said.contains("known:") && said.contains("可用：backend, model, quant"), "{said}");
     // What stands before a message is no part of a name in it.
     let said = run(bench(dir.path()).args(["report", "nowhere", "--lang", "zh"])).expect(2).stderr;
     assert!(said.starts_with("错误：nowhere"), "{said}");

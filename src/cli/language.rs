@@ -31,7 +31,8 @@ pub fn note_problems(problems: &Problems, colour: bool) {
     }
     let text = told.render(colour);
     let lines = text.trim_end().lines().map(|line| match line.strip_prefix("  help: ") {
-        Some(help) => format!("  {}{help}", lang::say("help: ")),
+        // A full-width colon has its space within.
+        Some(help) => format!("  {}{help}", lang::say("help: ").replace("： ", "：")),
         None if line.starts_with("and ") => lang::say(line).into_owned(),
         None => line.to_owned(),
     });

@@ -8,7 +8,7 @@ use std::{
 use super::template::{Piece, Template, decapitalised};
 
 /// The files of the table, in the order of the program's parts.
-pub const FILES: [(&str, &str); 14] = [
+pub const FILES: [(&str, &str); 15] = [
     ("words", include_str!("zh/words.toml")),
     ("page", include_str!("zh/page.toml")),
     ("figures", include_str!("zh/figures.toml")),
@@ -18,6 +18,7 @@ pub const FILES: [(&str, &str); 14] = [
     ("console", include_str!("zh/console.toml")),
     ("doctor", include_str!("zh/doctor.toml")),
     ("scenario", include_str!("zh/scenario.toml")),
+    ("schema", include_str!("zh/schema.toml")),
     ("help", include_str!("zh/help.toml")),
     ("device", include_str!("zh/device.toml")),
     ("program", include_str!("zh/program.toml")),

@@ -155,6 +155,29 @@ fn presets_and_the_origins_of_artifacts_are_chinese() {
     assert!(wrong.is_empty() && origins >= 8, "{origins}: {}", wrong.join("\n"));
 }
 
+/// What the schema says of keys and values, which `bench check` gives as help.
+fn descriptions(value: &serde_json::Value) -> Vec<String> {
+    let own = value.get("description").and_then(serde_json::Value::as_str).map(|text| text.replace('\n', " "));
+    let children: Vec<&serde_json::Value> = match value {
+        serde_json::Value::Object(all) => all.values().collect(),
+        serde_json::Value::Array(all) => all.iter().collect(),
+        _ => Vec::new(),
+    };
+    own.into_iter().chain(children.into_iter().flat_map(descriptions)).collect()
+}
+
+#[test]
+fn what_a_key_of_a_scenario_is_for_is_chinese() {
+    let speaker = Speaker::new(&ZH, HashSet::new());
+    let schema = include_str!("../../../scenarios/schema.json");
+    let all = descriptions(&serde_json::from_str(schema).unwrap());
+    // Words to type stand in quotes, but for those of the parts of a device.
+    let parts = "skin battery modem pmic ddr";
+    let whole = |said: &String| english(said).iter().all(|word| parts.contains(word.as_str()));
+    let wrong: Vec<&String> = all.iter().filter(|text| !speaker.phrase(text).is_some_and(|said| whole(&said))).collect();
+    assert!(wrong.is_empty() && all.len() > 150, "{} descriptions, without Chinese: {wrong:#?}", all.len());
+}
+
 /// The page of a run folder in Chinese; all that is not whole of it.
 fn not_whole(run: &Path) -> (String, Vec<String>) {
     let plain = crate::report::render(&[run.to_owned()], None).unwrap();
