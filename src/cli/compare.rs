@@ -21,6 +21,7 @@ use crate::{
         run::{self, Run},
         verdict::Verdict,
     },
+    lang,
     report::{self, ReportError},
     results::schema::Metric,
     words::{count, share},
@@ -110,10 +111,10 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         super::say(&human::table(&view))?;
     }
     match args.markdown.as_deref() {
-        Some(_) if to_stdout && args.format == Format::Human => super::print(&markdown::of(&view))?,
+        Some(_) if to_stdout && args.format == Format::Human => super::print(&lang::say_markdown(&markdown::of(&view)))?,
         Some(file) if !to_stdout => {
             let failed = |e: std::io::Error| Failed { code: Code::Unavailable, message: format!("{}: {e}", file.display()) };
-            std::fs::write(file, markdown::of(&view)).map_err(failed)?;
+            std::fs::write(file, lang::say_markdown(&markdown::of(&view))).map_err(failed)?;
         }
         _ => {}
     }

@@ -30,5 +30,5 @@ mod timing;
 pub use error::ReportError;
 pub use page::Report;
 #[cfg(test)]
-pub(crate) use page::render;
+pub(crate) use page::{render, sheets};
 pub use pictures::{Fonts, Kind, PngError, Written};

@@ -17,7 +17,11 @@ use super::{
     selection::{self, Joint},
     summary,
 };
-use crate::{lang, safe, scenario::Preset};
+use crate::{
+    lang::{self, Lang, Voice},
+    safe,
+    scenario::Preset,
+};
 
 /// The page's file in its folder.
 pub(super) const INDEX: &str = "index.html";
@@ -75,13 +79,21 @@ impl Report {
         rendered("page.html", &self.page)
     }
 
+    /// Who says what goes beside the page.
+    fn voice(&self) -> Result<Voice, ReportError> {
+        match lang::spoken() {
+            Lang::En => Ok(Voice::new(Lang::En)),
+            Lang::Zh => Ok(Voice::beside(Lang::Zh, &in_english("page.html", &self.page)?)),
+        }
+    }
+
     /// The summary for a pull request or a document.
     pub fn markdown(&self) -> Result<String, ReportError> {
-        let text = rendered("summary.md", &self.page)?;
+        let text = in_english("summary.md", &self.page)?;
         // Of what a template leaves out, empty lines remain.
         let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();
         lines.dedup_by(|line, before| line.is_empty() && before.is_empty());
-        Ok(format!("{}\n", lines.join("\n").trim()))
+        Ok(self.voice()?.markdown(&format!("{}\n", lines.join("\n").trim())))
     }
 
     /// The summary for a spreadsheet.
@@ -104,12 +116,17 @@ impl Report {
 
     /// Writes a file for each chart of the page into `folder`.
     pub fn pictures(&self, folder: &Path, kind: pictures::Kind, fonts: &pictures::Fonts) -> Result<pictures::Written, ReportError> {
-        pictures::write(&self.page, folder, kind, fonts)
+        pictures::write(&self.page, folder, kind, fonts, &self.voice()?)
     }
 }
 
-/// Renders a template, to which `page` is what it says.
+/// Renders a page's template, to which `page` is what it says, in the language of this process.
 pub(super) fn rendered(template: &str, page: &impl Serialize) -> Result<String, ReportError> {
+    in_english(template, page).map(lang::say_page)
+}
+
+/// Renders a template.
+fn in_english(template: &str, page: &impl Serialize) -> Result<String, ReportError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     // Escaped whatever a template is called, in Markdown as Markdown; the style sheet holds nothing but our own palette.
@@ -130,14 +147,19 @@ pub(super) fn rendered(template: &str, page: &impl Serialize) -> Result<String, 
     // The policy names style sheet and script by the hash of every byte between their tags.
     let style = environment.get_template("style.css")?.render(minijinja::context! { page })?;
     let policy = policy(&style, SCRIPT);
-    let text = environment.get_template(template)?.render(minijinja::context! { page, style, policy, script => SCRIPT })?;
-    Ok(if template == "summary.md" { text } else { lang::say_page(text) })
+    Ok(environment.get_template(template)?.render(minijinja::context! { page, style, policy, script => SCRIPT })?)
 }
 
 /// Renders the page of these run folders.
 #[cfg(test)]
 pub fn render(run_dirs: &[PathBuf], use_case: Option<&Preset>) -> Result<String, ReportError> {
     Report::of(run_dirs, use_case)?.html()
+}
+
+/// The documents of a report's pictures, as `voice` says them.
+#[cfg(test)]
+pub fn sheets(report: &Report, voice: &Voice) -> Vec<String> {
+    pictures::sheets(&report.page, voice)
 }
 
 /// Writes a file into `out`, whole or not at all; gives its path.

@@ -334,7 +334,7 @@ pub struct Badge {
 }
 
 /// A drawing with its legend and the table behind it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Chart {
     pub title: String,
     pub caption: String,
@@ -346,14 +346,14 @@ pub struct Chart {
 }
 
 /// A line of a legend; `key` is a drawing of ours.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct LegendKey {
     pub key: String,
     pub text: String,
 }
 
 /// A plain table; the first column is text, the others are figures unless `text` is set.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Grid {
     pub title: String,
     pub columns: Vec<String>,
