@@ -12,6 +12,7 @@ use crate::{
     },
     results::read::TableError,
     scenario::{Plan, Preset},
+    words::count,
 };
 
 /// Why a run has no selection.
@@ -23,6 +24,9 @@ pub enum Unselected {
     /// What was measured is not known.
     #[error("nothing can be selected: {0}")]
     Run(#[from] RunError),
+    /// A candidate that nobody sees can't be ranked: of so many cells of the plan the run has no row.
+    #[error("nothing can be selected: cells.csv has no row of {0} of the plan, it was cut off")]
+    Cut(String),
     /// Which device it was, and what else that did, is not known.
     #[error("nothing can be selected: manifest.json is damaged or names no device")]
     Manifest,
@@ -41,6 +45,11 @@ pub fn read(folder: &Path, asked: Option<&Preset>) -> Selected {
     let wish = Wish::of(&plan, asked);
     let evidence = gather(folder, &wish.requirements)?;
     let run = load(folder)?;
+    let has_row = |id: &str| run.cells.keys().any(|key| key.cell == id);
+    let lost = plan.cells.iter().filter(|planned| !has_row(&planned.id)).count();
+    if lost > 0 {
+        return Err(Unselected::Cut(count(lost, "cell")));
+    }
     if !run.manifest["device"].is_object() {
         return Err(Unselected::Manifest);
     }

@@ -95,6 +95,17 @@ fn a_missing_or_cut_table_is_damage() {
     );
 }
 
+/// A candidate without a row is nobody's: what is left must not win by that.
+#[test]
+fn without_a_row_of_a_cell_nothing_is_selected() {
+    let cut = Broken::new("");
+    let text = fs::read_to_string(cut.path("cells.csv")).expect("a table");
+    let left: Vec<&str> = text.lines().filter(|line| !line.contains(CELL)).collect();
+    fs::write(cut.path("cells.csv"), left.join("\n") + "\n").expect("written");
+    let why = read(cut.0.path(), None).expect_err("nothing").to_string();
+    assert_eq!(why, "nothing can be selected: cells.csv has no row of 1 cell of the plan, it was cut off");
+}
+
 #[test]
 fn a_figure_that_is_none_is_damage() {
     for odd in ["abc", "NaN", "-4", "0"] {
@@ -103,6 +114,9 @@ fn a_figure_that_is_none_is_damage() {
         let why = "of ttft_ms the tables have 1 value that can't be one: 0, less, or no number";
         assert_eq!(broken.dropped(), [said("ttft", why)], "{odd}");
     }
+    let broken = Broken::new("");
+    broken.set("cells.csv", &[CELL], "ttft_ms_n", "six");
+    assert_eq!(broken.dropped(), [said("ttft", "cells.csv has no number as ttft_ms_n")]);
 }
 
 #[test]
