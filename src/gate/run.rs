@@ -152,11 +152,11 @@ impl Cell {
 /// Whether a column can hold this text: of the figures that are looked at here all but a share of tokens are above 0.
 fn could_be(name: &str, text: &str) -> bool {
     let is_number = CELLS.columns.iter().any(|column| column.name == name && column.ty != Type::Text);
-    let sound = |value: &f64| match name {
-        "token_agreement" => (0.0..=1.0).contains(value),
-        _ => value.is_finite() && *value > 0.0,
+    let sound = |value: f64| match name {
+        "token_agreement" => (0.0..=1.0).contains(&value),
+        _ => value.is_finite() && value > 0.0,
     };
-    !is_number || text.parse().ok().filter(sound).is_some()
+    !is_number || text.parse().is_ok_and(sound)
 }
 
 /// Reads a run folder. Only `cells.csv` must be there; what else is missing is told in [`Run::problems`].
@@ -194,6 +194,14 @@ pub fn load(folder: &Path) -> Result<Run, RunError> {
     }
     of_launches(folder, &mut run)?;
     of_queries(folder, &mut run)?;
+    let rows = keys(&cells);
+    for (metric, column) in &counts {
+        for row in cells.not_numbers(column) {
+            if let Some(cell) = run.cells.get_mut(&rows[row]) {
+                cell.short.insert(metric, format!("cells.csv has no number as {column}"));
+            }
+        }
+    }
     let counts: Vec<_> = counts.iter().map(|(metric, column)| (*metric, cells.int(column))).collect();
     complain(&mut run, &cells, &counts);
     for cell in run.cells.values_mut() {

@@ -135,8 +135,10 @@ fn shared(all: &[&Pick], subject: &Subject) -> Result<Common, String> {
     if let Some(words) = all.iter().flat_map(|pick| pick.counted()).find_map(damaged) {
         return Err(words);
     }
-    let measured: Vec<Measured> =
-        all.iter().map(|pick| pick.counted().filter_map(|entry| Some(((entry.workload(), entry.session), sample(subject, entry)?))).collect()).collect();
+    let measured: Vec<Measured> = all
+        .iter()
+        .map(|pick| pick.counted().filter_map(|entry| Some(((entry.workload(), entry.session), sample(subject, entry)?))).collect())
+        .collect();
     let lacking: Vec<&str> = all.iter().zip(&measured).filter(|(_, own)| own.is_empty()).map(|(p, _)| p.candidate.name.as_str()).collect();
     match lacking[..] {
         [] => {}
@@ -153,7 +155,8 @@ fn shared(all: &[&Pick], subject: &Subject) -> Result<Common, String> {
     for (workload, _) in &common {
         *sessions.entry(workload).or_default() += 1;
     }
-    let part = |(workload, session): &&(Workload, usize)| Part { session: *session, share: 1.0 / (sessions.len() * sessions[workload]) as f64 };
+    let part =
+        |(workload, session): &&(Workload, usize)| Part { session: *session, share: 1.0 / (sessions.len() * sessions[workload]) as f64 };
     let weighed = |entry: &&Entry| common.contains(&&(entry.workload(), entry.session));
     let ways: BTreeSet<String> = all.iter().flat_map(|pick| pick.counted().filter(weighed).map(|entry| way(subject, entry))).collect();
     if ways.len() > 1 {

@@ -13,6 +13,7 @@ use crate::{
     },
     results::read::TableError,
     scenario::{Plan, Preset},
+    words::count,
 };
 
 /// One run: its launches lie closer together than those of another day.
@@ -42,6 +43,9 @@ pub enum Unselected {
     /// What was measured is not known.
     #[error("nothing can be selected: {0}")]
     Run(#[from] RunError),
+    /// A candidate that nobody sees can't be ranked: of so many cells of the plan the run has no row.
+    #[error("nothing can be selected: cells.csv has no row of {0} of the plan, it was cut off")]
+    Cut(String),
     /// Which device it was, and what else that did, is not known.
     #[error("nothing can be selected: manifest.json is damaged or names no device")]
     Manifest,
@@ -83,6 +87,11 @@ fn session(folder: &Path) -> Result<Session, Unselected> {
     let text = fs::read_to_string(folder.join("plan.toml")).map_err(|why| Unselected::Plan(format!("can't be read: {why}")))?;
     let plan = Plan::from_toml(&text).map_err(|why| Unselected::Plan(format!("can't be used: {why}")))?;
     let run = load(folder)?;
+    let has_row = |id: &str| run.cells.keys().any(|key| key.cell == id);
+    let lost = plan.cells.iter().filter(|planned| !has_row(&planned.id)).count();
+    if lost > 0 {
+        return Err(Unselected::Cut(count(lost, "cell")));
+    }
     if !run.manifest["device"].is_object() {
         return Err(Unselected::Manifest);
     }
@@ -93,7 +102,10 @@ fn session(folder: &Path) -> Result<Session, Unselected> {
 fn is_another(a: &Session, b: &Session) -> bool {
     let (one, other) = (&a.run.manifest, &b.run.manifest);
     let stated = |manifest: &Value| manifest.pointer(SAME[0]).is_some_and(Value::is_string) && manifest["ab"].is_null();
-    stated(one) && stated(other) && SAME.iter().all(|pointer| one.pointer(pointer) == other.pointer(pointer)) && a.plan.cells == b.plan.cells
+    stated(one)
+        && stated(other)
+        && SAME.iter().all(|pointer| one.pointer(pointer) == other.pointer(pointer))
+        && a.plan.cells == b.plan.cells
 }
 
 fn of(sessions: &[Session], asked: Option<&Preset>) -> Selected {

@@ -75,12 +75,14 @@ pub fn verdict(group: &Group, wish: &Wish, busy: Option<&str>) -> Verdict {
             Verdict { kind: Answer::NotToldApart, candidates, reason: "they are equal in all that was weighed".to_owned() }
         }
         // What launches can't tell: the next session may come out as the odd one did.
-        Sure::Bootstrap { .. } | Sure::Intervals { .. } if !steady => {
-            not_told(ranking, format!("{name} leads by the medians of all sessions together, and only in {} of the {}", ranking.led, ranking.sessions))
-        }
-        Sure::Bootstrap { resamples, first: share, .. } if *share >= TOLD => {
-            recommended(first, format!("{name} is first in {} of {resamples} resamples of the launches, {within}{open}", share_words(*share)))
-        }
+        Sure::Bootstrap { .. } | Sure::Intervals { .. } if !steady => not_told(
+            ranking,
+            format!("{name} leads by the medians of all sessions together, and only in {} of the {}", ranking.led, ranking.sessions),
+        ),
+        Sure::Bootstrap { resamples, first: share, .. } if *share >= TOLD => recommended(
+            first,
+            format!("{name} is first in {} of {resamples} resamples of the launches, {within}{open}", share_words(*share)),
+        ),
         Sure::Intervals { launches, ahead: true } => recommended(
             first,
             format!(
@@ -90,10 +92,8 @@ pub fn verdict(group: &Group, wish: &Wish, busy: Option<&str>) -> Verdict {
         Sure::Bootstrap { resamples, first: share, .. } => {
             let may = |place: &&super::types::Place| place.candidate == first || place.first.is_some_and(|share| share >= MAY_BE_FIRST);
             let candidates: Vec<usize> = ranking.places.iter().filter(may).map(|place| place.candidate).collect();
-            let reason = format!(
-                "{name} leads and is first in {} of {resamples} resamples of the launches only, {within}",
-                share_words(*share)
-            );
+            let reason =
+                format!("{name} leads and is first in {} of {resamples} resamples of the launches only, {within}", share_words(*share));
             Verdict { kind: Answer::NotToldApart, candidates, reason }
         }
         Sure::Intervals { launches, ahead: false } => not_told(

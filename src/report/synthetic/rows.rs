@@ -203,7 +203,7 @@ pub(super) fn summarise(row: &mut Row, values: &BTreeMap<&str, Vec<f64>>, made: 
         ("sampling", "greedy".into()),
         ("decoding", "plain".into()),
         ("kv_depth", (made.prompt + 16).to_string()),
-        ("quant_native", if made.quant.contains('8') { "int8 block 32, symmetric".into() } else { String::new() }),
+        ("quant_native", if made.quant.contains('8') { "int8 block 32".into() } else { String::new() }),
         ("weight_bits", if made.quant.contains('8') { "8".into() } else { "16".into() }),
         ("kv_bits", if emulator { "8".into() } else { String::new() }),
         ("bits_per_weight", if made.quant.contains('8') { "8.53125".into() } else { String::new() }),

@@ -7,7 +7,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::super::{Group, Standing, State, Unselected, read};
+use super::super::{Group, Selected, Standing, State, Unselected, read};
 
 struct Broken(TempDir);
 
@@ -49,9 +49,13 @@ impl Broken {
         fs::write(self.path(file), writer.into_inner().expect("bytes")).expect("written");
     }
 
+    fn read(&self) -> Selected {
+        read(&[self.0.path()], None).swap_remove(0).selected
+    }
+
     /// What is said of the computer's own cells.
     fn pc(&self) -> Group {
-        read(self.0.path(), None).expect("a selection").groups.swap_remove(0)
+        self.read().expect("a selection").groups.swap_remove(0)
     }
 
     /// Why what is preferred was not weighed, by metric.
@@ -95,6 +99,17 @@ fn a_missing_or_cut_table_is_damage() {
     );
 }
 
+/// A candidate without a row is nobody's: what is left must not win by that.
+#[test]
+fn without_a_row_of_a_cell_nothing_is_selected() {
+    let cut = Broken::new("");
+    let text = fs::read_to_string(cut.path("cells.csv")).expect("a table");
+    let left: Vec<&str> = text.lines().filter(|line| !line.contains(CELL)).collect();
+    fs::write(cut.path("cells.csv"), left.join("\n") + "\n").expect("written");
+    let why = cut.read().expect_err("nothing").to_string();
+    assert_eq!(why, "nothing can be selected: cells.csv has no row of 1 cell of the plan, it was cut off");
+}
+
 #[test]
 fn a_figure_that_is_none_is_damage() {
     for odd in ["abc", "NaN", "-4", "0"] {
@@ -103,6 +118,9 @@ fn a_figure_that_is_none_is_damage() {
         let why = "of ttft_ms the tables have 1 value that can't be one: 0, less, or no number";
         assert_eq!(broken.dropped(), [said("ttft", why)], "{odd}");
     }
+    let broken = Broken::new("");
+    broken.set("cells.csv", &[CELL], "ttft_ms_n", "six");
+    assert_eq!(broken.dropped(), [said("ttft", "cells.csv has no number as ttft_ms_n")]);
 }
 
 #[test]
@@ -135,7 +153,7 @@ fn a_requirement_on_a_damaged_figure_is_undecided_and_says_so() {
 
 #[test]
 fn an_edited_plan_is_refused() {
-    let why = |more: &str| match read(Broken::new(more).0.path(), None) {
+    let why = |more: &str| match Broken::new(more).read() {
         Err(Unselected::Plan(why)) => why,
         other => panic!("{more}: {other:?}"),
     };
@@ -158,5 +176,5 @@ fn an_edited_plan_is_refused() {
     assert!(limit("ttft", "at-least = 3.0").contains(">= 3"));
     assert!(limit("decode", "is = \"fast\"").contains("== fast"));
     assert!(limit("support", "is = \"sometimes\"").contains("== sometimes"));
-    assert!(read(Broken::new("[prefer.weights]\ndecode = 2.0\nttft = 1.0\n").0.path(), None).is_ok());
+    assert!(Broken::new("[prefer.weights]\ndecode = 2.0\nttft = 1.0\n").read().is_ok());
 }
