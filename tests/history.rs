@@ -450,7 +450,7 @@ fn the_site_of_many_nights_in_chromium() {
     let both = [site(), site()];
     assert!(both.map(|mut child| child.wait().unwrap().success()).iter().all(|done| *done));
     let files: Vec<_> = fs::read_dir(dir.path().join("site")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(files.len(), 3, "index, device, the run: {files:?}");
+    assert_eq!(files.len(), 4, "index, device, model, the run: {files:?}");
     let seen = |page: &str| {
         let mut browser = std::process::Command::new(support::chromium());
         browser.args([
@@ -471,6 +471,8 @@ fn the_site_of_many_nights_in_chromium() {
     for words in ["<b>30</b> runs", "href=\"device-phone-1.html\"", "href=\"20260130T020000Z-nightly-00001d/index.html\"", MNN, LONG] {
         assert!(index.contains(words), "{words}");
     }
+    let model = seen("model-tiny.html");
+    assert!(model.contains("step on 2026-01-21") && model.contains("href=\"device-phone-1.html\""), "{model}");
     let device = seen("device-phone-1.html");
     assert!(device.contains("step on 2026-01-21") && !device.contains("NaN"), "{device}");
     // The line of MNN's decode rate: 30 nights over 230 pixels, of which the first twenty lie above the others.

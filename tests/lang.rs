@@ -58,6 +58,10 @@ fn the_console_says_everything_in_chinese() {
         vec!["check", &pc],
         vec!["check", &broken],
         vec!["compare", &example, &other],
+        vec!["compare", &example, &other, "--markdown", "-"],
+        vec!["compare", &example, &other, "--layers", "--markdown", "-"],
+        vec!["import", "/proc/self"],
+        vec!["history", &dir.path().display().to_string()],
         vec!["gate", &other, "--baseline", &example],
         vec!["estimate", &of_root("scenarios/models/llama-3.2-3b.toml"), "--soc", "SM8650"],
         vec!["report", "nowhere"],
@@ -71,10 +75,19 @@ fn the_console_says_everything_in_chinese() {
         assert!(chinese(&text), "{arguments:?}: {text}");
         assert!(english(&text).is_empty(), "{arguments:?}:\n{}", english(&text).join("\n"));
     }
+    // Words to type stay as they are to be typed.
+    let said = run(bench(dir.path()).args(["check", &broken, "--lang", "zh"])).expect(3).stderr;
+    assert!(said.contains("colour") && !said.contains("known:") && said.contains("可用：backend, model, quant"), "{said}");
+    // What stands before a message is no part of a name in it.
+    let said = run(bench(dir.path()).args(["report", "nowhere", "--lang", "zh"])).expect(2).stderr;
+    assert!(said.starts_with("错误：nowhere"), "{said}");
     // The environment says it too, and the command line goes before it.
     let plan = |lang: &[&str]| run(bench(dir.path()).env("BENCH_LANG", "zh").args(["plan", &pc]).args(lang)).expect(0).stdout;
     assert!(chinese(&plan(&[])) && !chinese(&plan(&["--lang", "en"])));
     run(bench(dir.path()).args(["plan", &pc, "--lang", "xx"])).expect(2).says(&["xx", "zh"]);
+    run(bench(dir.path()).env("BENCH_LANG", "xx").args(["plan", &pc])).expect(2).says(&["xx", "zh"]);
+    let empty = run(bench(dir.path()).env("BENCH_LANG", "").args(["plan", &pc])).expect(0);
+    assert!(!chinese(&empty.stdout), "a variable that is set to nothing is not set: {}", empty.stdout);
 }
 
 #[test]
@@ -98,6 +111,38 @@ fn what_programs_read_is_the_same_in_all_languages() {
     {
         let (english, chinese) = both(dir.path(), &arguments);
         assert_eq!(english.stdout, chinese.stdout, "{arguments:?}");
+    }
+}
+
+#[test]
+fn what_goes_with_a_page_is_in_its_language_and_what_programs_read_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let example = root().join("results/example-pc");
+    let of = |lang: &str| {
+        run(bench(dir.path()).arg("report").arg(&example).args(["--svg", "--out", lang, "--lang", lang])).expect(0);
+        dir.path().join(lang).join("example-pc")
+    };
+    let [english_page, chinese_page] = ["en", "zh"].map(of);
+    let read = |folder: &Path, name: &str| fs::read_to_string(folder.join(name)).unwrap();
+    assert_eq!(read(&english_page, "summary.csv"), read(&chinese_page, "summary.csv"));
+    // The tables of both hold the same figures in the same places; the words around them are others.
+    let [summary, said] = [&english_page, &chinese_page].map(|folder| read(folder, "summary.md"));
+    let figures = |text: &str| -> Vec<Vec<String>> {
+        let number = |field: &str| field.starts_with(|c: char| c.is_ascii_digit()) && !field.contains(char::is_alphabetic);
+        let row = |line: &str| line.split('|').map(str::trim).filter(|field| number(field)).map(str::to_owned).collect::<Vec<_>>();
+        text.lines().map(row).filter(|row| !row.is_empty()).collect()
+    };
+    assert_eq!(figures(&summary), figures(&said));
+    assert!(figures(&summary).len() >= 18 && said.contains("## 未计入数据"), "{said}");
+    assert!(english(&said).is_empty(), "{}", english(&said).join("\n"));
+    let names = |folder: &Path| {
+        let mut names: Vec<_> = fs::read_dir(folder.join("pictures")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&english_page), names(&chinese_page));
+    for name in names(&chinese_page) {
+        assert!(chinese(&read(&chinese_page.join("pictures"), &name.to_string_lossy())), "{}", name.display());
     }
 }
 

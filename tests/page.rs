@@ -100,6 +100,77 @@ fn words_of_a_device_do_nothing() {
     check(&["hostile", page.to_str().unwrap()]);
 }
 
+/// The lab's site: index, device and model, all called by attacks, with figures that stepped and a gate.
+#[test]
+fn names_on_the_site_do_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut last = PathBuf::new();
+    for day in 0..16 {
+        let mut made = Run::night(day);
+        for (at, attack) in ATTACKS.iter().enumerate() {
+            let level = if day < 9 { 20.0 } else { 15.0 };
+            let mut cell = Cell::new(&format!("b.m.q.p{at}")).with("cell", &format!("{attack}.{at}"));
+            for column in ["model", "device", "device_class"] {
+                cell = cell.with(column, ATTACKS[1]);
+            }
+            for column in ["backend", "quant", "reason", "ttft_method", "decode_method"] {
+                cell = cell.with(column, attack);
+            }
+            made = made.cell(cell.values("decode_tok_s", &noisy(level, 0.005, 10, u64::from(day) * 8 + at as u64)));
+        }
+        for pointer in ["/run", "/scenario/name", "/device/name", "/device/cpu", "/device/soc_model"] {
+            *made.manifest.pointer_mut(pointer).unwrap() = json!(ATTACKS[1]);
+        }
+        made.manifest["run"] = json!(format!("{day}{}", ATTACKS[0]));
+        made.manifest["runtimes"][ATTACKS[2]] = json!({"ready": {"version": format!("{}{}", ATTACKS[5], day < 9)}});
+        if day % 4 == 3 {
+            made.id = format!("{day:02}{}", ATTACKS[1]);
+        }
+        last = made.write(&dir.path().join("runs"));
+    }
+    fs::write(dir.path().join("runs").join("x<img src=x onerror=\"window.hacked='left'\">"), "").unwrap();
+    run(bench(dir.path()).arg("report").arg("--site").arg("site").arg(&last)).expect(0);
+    let page = dir.path().join("site").join(last.file_name().unwrap());
+    let words: Vec<&str> = ATTACKS.to_vec();
+    let record = json!({"format_version": 1, "run": format!("15{}", ATTACKS[0]), "verdict": ATTACKS[0], "words": words, "worse": words});
+    fs::write(page.join("gate.json"), record.to_string()).unwrap();
+    run(bench(dir.path()).args(["report", "--site", "site", "runs"])).expect(0);
+    check(&["site", dir.path().join("site").to_str().unwrap()]);
+    // What a site is asked for is nothing that a page could give.
+    for more in
+        [vec!["--metric", "ttft"], vec!["--tolerance", "3%", "--out", "x"], vec!["--metric", "all", "--site", "x", "--format", "json"]]
+    {
+        run(bench(dir.path()).args(["report", "runs"]).args(more)).expect(2);
+    }
+}
+
+#[test]
+fn a_comparison_is_filtered_and_sorted() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut ids = Vec::new();
+    let mut folders = Vec::new();
+    for day in 0..2 {
+        let mut made = Run::night(day);
+        ids.clear();
+        for (at, prompt) in [32, 128, 512, 1024, 2048].into_iter().enumerate() {
+            for (backend, level) in [("genie", 20.0), ("mnn", if day == 0 { 15.0 } else { 10.0 })] {
+                let id = format!("{backend}.tiny.w4.p{prompt}.g16-0a1b2c{at:02x}");
+                let cell = Cell::new(&id)
+                    .with("prompt_tokens", &prompt.to_string())
+                    .values("decode_tok_s", &noisy(level, 0.002, 10, at as u64))
+                    .values("ttft_ms", &noisy(f64::from(prompt), 0.002, 10, at as u64));
+                made = made.cell(cell);
+                ids.push(id);
+            }
+        }
+        folders.push(made.write(dir.path()));
+    }
+    let made =
+        run(bench(dir.path()).arg("compare").args(&folders).args(["--page", "--out", "pages", "--session-spread", "0.5%"])).expect(0);
+    let page = made.stderr.lines().find_map(|line| line.strip_prefix("page: ")).unwrap();
+    check(&["compared", dir.path().join(page).to_str().unwrap(), &ids.join(",")]);
+}
+
 #[test]
 fn two_thousand_cells_stay_usable() {
     let dir = tempfile::tempdir().unwrap();

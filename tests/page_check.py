@@ -4,6 +4,8 @@
     page_check.py example PAGE RUN    the page of a run folder, against its tables
     page_check.py big PAGE RUN        a page of many cells stays usable
     page_check.py hostile PAGE        a page of a run whose every word is an attack
+    page_check.py site FOLDER         the index and the pages of trends of a lab whose names are attacks
+    page_check.py compared PAGE IDS   a comparison of two runs with these cells
 
 It needs playwright and axe-playwright-python, of which axe itself is taken (tests/browser.sh installs them), and takes Chromium from CHROMIUM. Tables are read by Python's csv.
 """
@@ -13,6 +15,8 @@ import json
 import os
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import axe_playwright_python
 from playwright.sync_api import sync_playwright
@@ -231,6 +235,17 @@ def plain(chromium, path, rows):
     assert browser.page.locator("form.filters").is_hidden() and browser.page.locator("th button").count() == 0
 
 
+def harmless(browser):
+    """Words of a run have made no element, run nothing, and are there to read."""
+    assert browser.page.evaluate("() => window.hacked ?? 'no'") == "no"
+    markup = browser.page.evaluate("""() => [...document.querySelectorAll('*')].filter(e => [...e.attributes].some(a => /^on/i.test(a.name) || /^\\s*javascript:/i.test(a.value) && a.name !== 'title'
+            && !a.name.startsWith('data-') && a.name !== 'value' && a.name !== 'aria-label')).length + document.querySelectorAll('img, iframe, object, embed, base, link, svg script, foreignObject, svg a').length""")
+    assert markup == 0, f"{markup} elements that words of a run have made"
+    assert browser.page.evaluate("() => document.body.textContent.includes(\"<img src=x onerror=\")"), "the words are shown as they are"
+    # A mark that turns the direction of what follows it ends with its own text.
+    assert browser.page.evaluate("() => !/[\\u202a-\\u202e\\u2066-\\u2069]/.test(document.body.textContent)"), "marks of direction are shown, not obeyed"
+
+
 def hostile(chromium, path):
     for scheme in ("light", "dark"):
         browser = Browser(chromium, path, color_scheme=scheme)
@@ -248,14 +263,9 @@ def hostile(chromium, path):
                 box.select_option("")
         page.reload()
         assert page.evaluate("() => [document.scripts.length, window.hacked ?? 'no', document.title.includes('<script>')]") == [1, "no", True]
-        markup = page.evaluate("""() => [...document.querySelectorAll('*')].filter(e => [...e.attributes].some(a => /^on/i.test(a.name) || /^\\s*javascript:/i.test(a.value) && a.name !== 'title'
-            && !a.name.startsWith('data-') && a.name !== 'value' && a.name !== 'aria-label')).length + document.querySelectorAll('img, iframe, object, embed, base, link, svg script, foreignObject, svg a').length""")
-        assert markup == 0, f"{markup} elements that words of a run have made"
+        harmless(browser)
         decided = page.evaluate("() => [...document.querySelectorAll('.decision .choice .answer')].map(e => e.textContent)")
         assert decided and any("<script>" in said for said in decided), decided
-        assert page.evaluate("() => document.body.textContent.includes(\"<img src=x onerror=\")"), "the words are shown as they are"
-        # A mark that turns the direction of what follows it ends with its own text.
-        assert page.evaluate("() => !/[\\u202a-\\u202e\\u2066-\\u2069]/.test(document.body.textContent)"), "marks of direction are shown, not obeyed"
         # The policy by itself: what a hole in the escaping would let in.
         page.evaluate("""() => {
             const put = (name, set) => { const e = document.createElement(name); set(e); document.body.append(e); };
@@ -268,6 +278,67 @@ def hostile(chromium, path):
         assert any("Content Security Policy" in said for said in browser.said), browser.said
         assert not [said for said in browser.said if "Content Security Policy" not in said], browser.said
         assert all(asked.startswith("file:") for asked in browser.asked), browser.asked
+
+
+def site(chromium, folder):
+    """The index and the pages of trends of a lab whose names are attacks. They need no script, and have none."""
+    folder = Path(folder)
+    pages = [folder / "index.html", *sorted(folder.glob("device-*.html")), *sorted(folder.glob("model-*.html"))]
+    assert len(pages) == 3, pages
+    for path in pages:
+        for options in ({"color_scheme": "light"}, {"color_scheme": "dark", "viewport": {"width": 400, "height": 800}}):
+            browser = Browser(chromium, path, **options)
+            page = browser.page
+            page.mouse.move(300, 300)
+            assert page.evaluate("() => document.scripts.length") == 0
+            harmless(browser)
+            wide = page.evaluate("() => document.documentElement.scrollWidth")
+            assert wide <= page.viewport_size["width"], f"{path.name} is {wide} px wide"
+            # Each link leads to a file that is there.
+            links = page.evaluate("() => [...document.links].map(a => a.href.split('#')[0])")
+            gone = [link for link in links if not Path(url2pathname(urlsplit(link).path)).is_file()]
+            assert len(links) > 3 and not gone, gone
+            browser.axe(f"{path.name} {options}")
+            browser.quiet()
+
+
+def compared(chromium, path, ids):
+    """The page of a comparison: `ids` are its cells, of which those of mnn regressed in the decode rate and no other did."""
+    ids = ids.split(",")
+    browser = Browser(chromium, path)
+    page = browser.page
+    rows = """() => [...document.querySelectorAll('.compare tr.row')].filter(r => r.checkVisibility())
+        .map(r => [r.closest('section').querySelector('h2').firstChild.textContent.trim(), r.cells[0].dataset.v])"""
+    both = sorted([metric, cell] for cell in ids for metric in ("ttft_ms", "decode_tok_s"))
+    assert sorted(page.evaluate(rows)) == both
+    mnn = [pair for pair in both if pair[1].startswith("mnn.")]
+    browser.select("backend", "mnn")
+    assert sorted(page.evaluate(rows)) == mnn and page.inner_text("form.filters .shown") == f"{len(mnn)} of {len(both)} rows"
+    browser.select("backend", "")
+    browser.select("status", "regressed")
+    assert sorted(page.evaluate(rows)) == [pair for pair in mnn if pair[0] == "decode_tok_s"]
+    again = browser.context.new_page()
+    again.goto(page.url)
+    assert sorted(again.evaluate(rows)) == [pair for pair in mnn if pair[0] == "decode_tok_s"]
+    again.close()
+    page.click("form.filters [type=reset]")
+    page.wait_for_function(f"({rows})().length === {len(both)}")
+    # By the ratio: what is slower in B comes first, and the mean of all stays last.
+    table = page.locator("section.panel", has_text="decode_tok_s").first
+    table.locator("th[data-sort=number] button").click()
+    order = table.locator("tr.row th").evaluate_all("all => all.map(h => h.dataset.v)")
+    slower = len(mnn) // 2
+    assert all(cell.startswith("mnn.") for cell in order[:slower]) and not any(cell.startswith("mnn.") for cell in order[slower:]), order
+    assert table.locator("tr").last.inner_text().startswith("Geometric mean")
+    browser.quiet()
+    for options in ({"color_scheme": "light"}, {"color_scheme": "dark", "viewport": {"width": 400, "height": 800}}):
+        other = Browser(chromium, path, **options)
+        wide = other.page.evaluate("() => document.documentElement.scrollWidth")
+        assert wide <= other.page.viewport_size["width"], f"{wide} px wide"
+        other.axe(f"comparison {options}")
+        other.quiet()
+    without = Browser(chromium, path, java_script_enabled=False)
+    assert without.page.locator(".compare tr.row").count() == len(both) and without.page.locator("form.filters").is_hidden()
 
 
 def big(chromium, path, run):
@@ -311,7 +382,7 @@ def main():
     with sync_playwright() as play:
         chromium = play.chromium.launch(executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=["--no-sandbox"])
         try:
-            {"example": example, "hostile": hostile, "big": big}[sys.argv[1]](chromium, *sys.argv[2:])
+            {"example": example, "hostile": hostile, "big": big, "site": site, "compared": compared}[sys.argv[1]](chromium, *sys.argv[2:])
         finally:
             chromium.close()
 

@@ -498,3 +498,75 @@ fn a_torn_journal_loses_its_last_line_only() {
     let warnings = fs::read_to_string(run_dir.join("manifest.json")).unwrap();
     assert!(warnings.contains("not an event of this version"), "{warnings}");
 }
+
+/// Files of a run folder that are damaged: neither a resume nor a report measures or writes over what is there.
+#[test]
+fn a_damaged_folder_is_not_gone_on_with() {
+    let dir = tempfile::tempdir().unwrap();
+    let scenario = Scenario { launches: 3, ..Scenario::default() }.write(dir.path());
+    run(bench(dir.path()).args(["run", "--no-report"]).arg(&scenario)).expect(0);
+    let run_dir = only_run(&dir.path().join("results"));
+    let file = |name: &str| run_dir.join(name);
+    let resume = || run(bench(dir.path()).args(["run", "--no-report", "--resume"]).arg(&run_dir));
+    let report = || run(bench(dir.path()).arg("report").arg(&run_dir));
+    let cells = fs::read(file("cells.csv")).unwrap();
+    let journal = fs::read(file("journal.jsonl")).unwrap();
+
+    // The first launch is still named.
+    let kept =
+        String::from_utf8(journal.clone()).unwrap().split_inclusive('\n').take_while(|l| !l.contains("\"launch\":1")).collect::<String>();
+    assert!(kept.contains("\"launch\":0"), "{kept}");
+    for (text, lost) in [(&b""[..], "3 launches"), (b"\0\0\n\xff{", "3 launches"), (kept.as_bytes(), "2 launches")] {
+        fs::write(file("journal.jsonl"), text).unwrap();
+        resume().expect(2).says(&["journal.jsonl: does not name", lost, "put it back"]);
+        report().expect(0).says(&["journal.jsonl: does not name", lost, "the tables are read as they are"]);
+        assert_eq!(fs::read(file("cells.csv")).unwrap(), cells, "made anew of a journal that was cut");
+        assert_eq!(fs::read(file("journal.jsonl")).unwrap(), text, "changed");
+    }
+    fs::remove_file(file("cells.csv")).unwrap();
+    report().expect(2).says(&["journal.jsonl: does not name 2 launches"]);
+    fs::write(file("journal.jsonl"), &journal).unwrap();
+
+    // The way out that is named is one.
+    for damaged in [&b""[..], b"format_version,run,dev", b"a,b\n1\n", b"a\n\xff\n"] {
+        fs::write(file("cells.csv"), damaged).unwrap();
+        let said = report().expect(2);
+        let remedy = format!("remove {0}/cells.csv, and `bench report {0}` makes all tables anew", run_dir.display());
+        assert!(said.stderr.contains(&remedy) && said.stderr.contains("can't be read as a table"), "{}", said.stderr);
+        fs::remove_file(file("cells.csv")).unwrap();
+        report().expect(0);
+        assert_eq!(fs::read(file("cells.csv")).unwrap(), cells);
+    }
+
+    let manifest = fs::read(file("manifest.json")).unwrap();
+    fs::remove_file(file("manifest.json")).unwrap();
+    resume().expect(2).says(&["manifest.json: is missing", "put it back"]);
+    fs::create_dir(file("manifest.json")).unwrap();
+    report().expect(2).says(&["manifest.json: is no regular file: put the file back"]);
+    fs::remove_dir(file("manifest.json")).unwrap();
+    fs::write(file("manifest.json"), "{\"run\": ").unwrap();
+    let page = report().expect(0).stdout;
+    let page = fs::read_to_string(dir.path().join(page.trim())).unwrap();
+    assert!(page.contains("Unknown: manifest.json can't be read.") && !page.contains("The manifest names no runtimes."));
+    fs::write(file("manifest.json"), &manifest).unwrap();
+
+    fs::write(file("plan.toml"), format!("format_version = 1\n{}", "x".repeat(1 << 20))).unwrap();
+    let said = resume().expect(2).says(&["plan.toml: is damaged (line 2: ", "put the file back"]);
+    assert!(said.stderr.len() < 1000, "{} bytes", said.stderr.len());
+
+    // Handed on without what tables are made of, as the committed example is.
+    for name in ["journal.jsonl", "plan.toml"] {
+        fs::remove_file(file(name)).unwrap();
+    }
+    let support = fs::read(file("support.csv")).unwrap();
+    fs::write(file("support.csv"), [&support[..support.len() - 3], b",\"half a li"].concat()).unwrap();
+    report().expect(0);
+    fs::write(file("support.csv"), [&support[..], b"1,2\n"].concat()).unwrap();
+    let lines = String::from_utf8(support.clone()).unwrap().lines().count() + 1;
+    let said = report().expect(2).says(&[&format!("line {lines} has 2 values for "), "put the file back, or remove it"]);
+    assert!(!said.stderr.contains("journal from") && !said.stderr.contains("truncate_ragged") && !said.stderr.contains("infer_schema"));
+    fs::remove_file(file("support.csv")).unwrap();
+    report().expect(0);
+    fs::remove_file(file("cells.csv")).unwrap();
+    report().expect(2).says(&["cells.csv can't be read: put the file back: ", "does not have plan.toml, journal.jsonl and logs/"]);
+}

@@ -21,6 +21,7 @@ use crate::{
         run::{self, Run},
         verdict::Verdict,
     },
+    lang,
     report::{self, ReportError},
     results::schema::Metric,
     words::{count, share},
@@ -110,16 +111,20 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         super::say(&human::table(&view))?;
     }
     match args.markdown.as_deref() {
-        Some(_) if to_stdout && args.format == Format::Human => super::print(&markdown::of(&view))?,
+        Some(_) if to_stdout && args.format == Format::Human => super::print(&lang::say_markdown(&markdown::of(&view)))?,
         Some(file) if !to_stdout => {
             let failed = |e: std::io::Error| Failed { code: Code::Unavailable, message: format!("{}: {e}", file.display()) };
-            std::fs::write(file, markdown::of(&view)).map_err(failed)?;
+            std::fs::write(file, lang::say_markdown(&markdown::of(&view))).map_err(failed)?;
         }
         _ => {}
     }
     if args.page {
         let page = report::comparison::write(&view, &args.out.join(format!("{}-against-{}", b.id, a.id))).map_err(|e| {
-            let code = if matches!(e, ReportError::Io { .. }) { Code::Unavailable } else { Code::Bug };
+            let code = match e {
+                ReportError::Io { .. } => Code::Unavailable,
+                ReportError::InTheWay(..) => Code::Usage,
+                _ => Code::Bug,
+            };
             Failed { code, message: e.to_string() }
         })?;
         super::note(&super::console::printable(&format!("page: {}", page.display())));

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     gate::nightly::{self, Gate, InputError, Settings, USUAL, output},
+    lang,
     results::schema::Metric,
     safe::printable_lines,
     words::share_above_0,
@@ -86,7 +87,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
 
 /// Writes each that it can; the error is of the first that it can't.
 fn files(args: &Args, gate: &Gate) -> anyhow::Result<()> {
-    let all = [(&args.junit, output::junit as fn(&Gate) -> String), (&args.markdown, output::markdown)];
+    let all = [(&args.junit, output::junit as fn(&Gate) -> String), (&args.markdown, |gate| lang::say_markdown(&output::markdown(gate)))];
     let wrote = all.into_iter().map(|(path, text)| path.as_ref().map_or(Ok(()), |path| write(path, &text(gate))));
     let site = args.site.as_ref().map_or(Ok(()), |site| super::report::keep_gate(&args.run, site, &output::Record::of(gate)));
     wrote.chain([site]).fold(Ok(()), Result::and)

@@ -7,6 +7,9 @@ use crate::{
     scenario::Problems,
 };
 
+/// The environment's word for it.
+pub const VARIABLE: &str = "BENCH_LANG";
+
 /// The language that a command line asks for, before it is parsed: help and errors of the parser are in it. What is said wrongly the parser tells.
 pub fn asked(args: impl Iterator<Item = String>, variable: Option<String>) -> Lang {
     let args: Vec<String> = args.take_while(|arg| arg != "--").collect();
@@ -28,7 +31,8 @@ pub fn note_problems(problems: &Problems, colour: bool) {
     }
     let text = told.render(colour);
     let lines = text.trim_end().lines().map(|line| match line.strip_prefix("  help: ") {
-        Some(help) => format!("  {}{help}", lang::say("help: ")),
+        // A full-width colon has its space within.
+        Some(help) => format!("  {}{help}", lang::say("help: ").replace("： ", "：")),
         None if line.starts_with("and ") => lang::say(line).into_owned(),
         None => line.to_owned(),
     });

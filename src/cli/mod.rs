@@ -37,15 +37,22 @@ struct Args {
     #[command(subcommand)]
     verb: Verb,
     /// Language of what people read: pages, tables and messages, not files for programs
-    #[arg(long, global = true, value_enum, env = "BENCH_LANG", hide_env_values = true, default_value_t = Lang::En)]
+    #[arg(long, global = true, value_enum, env = language::VARIABLE, hide_env_values = true, default_value_t = Lang::En)]
     lang: Lang,
 }
 
 impl Args {
     /// Reads the command line. Help and errors of it are already in the language that it asks for.
     fn read() -> Result<Self, clap::Error> {
-        lang::speak(language::asked(std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()), std::env::var("BENCH_LANG").ok()));
-        let mut matches = lang::say_command(Self::command()).try_get_matches()?;
+        let variable = std::env::var(language::VARIABLE).ok();
+        let args = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned());
+        lang::speak(language::asked(args, variable.clone()));
+        let mut command = lang::say_command(Self::command());
+        if variable.as_deref() == Some("") {
+            // Set to nothing is not set, as with LANG (POSIX, 8.2).
+            command = command.mut_arg("lang", |lang| lang.env(None::<&str>));
+        }
+        let mut matches = command.try_get_matches()?;
         Self::from_arg_matches_mut(&mut matches)
     }
 }

@@ -12,13 +12,21 @@ use serde_json::{Value, json};
 use super::{
     Format,
     exit::{Code, Failed},
+    metric::{metrics, named},
 };
 use crate::{
+    gate::nightly::USUAL,
     report::{
         Fonts, Kind, PngError, Report, ReportError,
-        selection::{self, Selected},
+        selection::{self, Joint, Selected},
     },
-    results::{folder, journal, manifest::Manifest, tables},
+    results::{
+        folder, journal, launches,
+        manifest::Manifest,
+        read::{has_sources, remedy},
+        schema::{CELLS, Metric},
+        tables,
+    },
     run::events::Event,
     safe::{printable, printable_lines},
     scenario::{self, Plan, Preset},
@@ -26,6 +34,9 @@ use crate::{
 };
 
 pub use site::keep_gate;
+
+/// Options that a site has no use for.
+const OF_A_PAGE: [&str; 5] = ["out", "use_case", "format", "svg", "png"];
 
 /// Makes the page of one or more runs, its summaries and its pictures, and says what to ship; or makes the site of a lab
 #[derive(Debug, clap::Args)]
@@ -42,10 +53,16 @@ pub struct Args {
     /// How page and selection are told
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
-    /// Keeps the site of a lab in this folder: an index of all runs beside these, a page of trends for each device, and a page of each of
-    /// these runs, unless it has one that is newer than its tables
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "use_case", "format", "svg", "png"])]
+    /// Keeps the site of a lab in this folder: an index of all runs beside these, pages of trends of each device and each model, and a
+    /// page of each of these runs, unless it has one that is newer than its tables
+    #[arg(long, value_name = "DIR", conflicts_with_all = OF_A_PAGE)]
     site: Option<PathBuf>,
+    /// With --site: metrics that are judged and drawn, by their columns in cells.csv or their words in [[require]]; `all` takes every one
+    #[arg(long, value_name = "METRIC,...", value_delimiter = ',', default_values = USUAL, value_parser = metrics, requires = "site", conflicts_with_all = OF_A_PAGE)]
+    metric: Vec<&'static [Metric]>,
+    /// With --site: change that matters
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = words::share_above_0, requires = "site", conflicts_with_all = OF_A_PAGE)]
+    tolerance: f64,
     /// Writes each chart of the page as an SVG file too, into DIR or else into `pictures` beside the page
     #[arg(long, value_name = "DIR", num_args = 0..=1)]
     #[expect(clippy::option_option, reason = "clap's form of an option whose value may be left out")]
@@ -66,7 +83,8 @@ fn use_case(name: &str) -> Result<&'static Preset, String> {
 
 pub fn main(args: &Args) -> anyhow::Result<Code> {
     if let Some(out) = &args.site {
-        return site::main(&args.runs, out);
+        let metrics = named(&args.metric);
+        return site::main(&site::Asked { metrics, tolerance: args.tolerance, given: &args.runs, out });
     }
     for (place, run) in args.runs.iter().enumerate() {
         let same = |other: &PathBuf| other.canonicalize().ok() == run.canonicalize().ok();
@@ -98,14 +116,14 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     }
     match args.format {
         Format::Human => {
-            report.selected().iter().for_each(tell);
+            report.selected().iter().for_each(|joint| tell(&joint.selected));
             super::print(&format!("{}\n", page.display()))?;
             for (place, kind, n) in &pictures {
                 super::say(&format!("{}: {}\n", place.display(), words::count(*n, &format!("{kind} picture"))))?;
             }
         }
         Format::Json => {
-            let selections: Vec<Value> = report.selected().iter().map(machine).collect();
+            let selections: Vec<Value> = report.selected().iter().map(|joint: &Joint| machine(&joint.selected)).collect();
             let pictures: Vec<Value> =
                 pictures.iter().map(|(place, kind, n)| json!({ "folder": place, "kind": kind.to_string(), "files": n })).collect();
             let told = json!({ "page": page, "pictures": pictures, "selections": selections });
@@ -137,17 +155,38 @@ fn machine(selected: &Selected) -> Value {
 
 /// Sees that a run folder has its tables.
 fn ready(run: &Path) -> anyhow::Result<()> {
-    if !run.join("manifest.json").is_file() {
+    if run.join("manifest.json").symlink_metadata().is_err() {
         return Err(super::usage(format!("{}: not a run folder (it has no manifest.json)", run.display())));
     }
     // A pipe in place of a file would be waited for.
-    for file in ["plan.toml", "journal.jsonl"].map(|name| run.join(name)) {
-        if file.metadata().is_ok_and(|found| !found.is_file()) {
-            return Err(super::usage(format!("{}: is no regular file: put the file back, or remove it", file.display())));
+    for (name, remedy) in [("manifest.json", "put the file back"), ("plan.toml", ELSE), ("journal.jsonl", ELSE)] {
+        let file = run.join(name);
+        match file.metadata() {
+            Ok(found) if !found.is_file() => return Err(super::usage(format!("{}: is no regular file: {remedy}", file.display()))),
+            // A loop of links is there, and can't be read.
+            Err(e) if file.symlink_metadata().is_ok() => return Err(super::usage(format!("{}: {e}: {remedy}", file.display()))),
+            _ => {}
         }
     }
-    if stale(run) { derive(run) } else { Ok(()) }
+    match (stale(run), has_sources(run)) {
+        (true, true) => match launches::all_named(run) {
+            Err(e) if run.join(CELLS.file).exists() => {
+                super::note(&printable_lines(&format!("warning: {e}; the tables are read as they are")));
+                Ok(())
+            }
+            named => named.map_err(Into::into).and_then(|()| derive(run)),
+        },
+        (true, false) if !run.join(CELLS.file).exists() => {
+            let cells = run.join(CELLS.file);
+            Err(super::usage(format!("{} can't be read: {}", cells.display(), remedy(&cells))))
+        }
+        // Made anew without their launches, tables would lose what they have.
+        _ => Ok(()),
+    }
 }
+
+/// What to do about a file that a run folder can do without.
+const ELSE: &str = "put the file back, or remove it";
 
 /// Makes the page and says where it is.
 pub fn page(runs: &[PathBuf], out: &Path) -> anyhow::Result<PathBuf> {
@@ -163,7 +202,7 @@ fn failed(e: &ReportError) -> anyhow::Error {
     let code = match e {
         ReportError::Io { .. } | ReportError::Png(PngError::NoFont | PngError::Missing(_)) => Code::Unavailable,
         ReportError::Chart(_) | ReportError::Template(_) | ReportError::Png(PngError::Drawing(_)) => Code::Bug,
-        ReportError::NothingToReport | ReportError::NotARun(_) | ReportError::Table(_) => Code::Usage,
+        ReportError::NothingToReport | ReportError::InTheWay(..) | ReportError::NotARun(_) | ReportError::Table(_) => Code::Usage,
     };
     Failed { code, message: e.to_string() }.into()
 }

@@ -117,6 +117,9 @@ pub struct Row {
     /// What came out.
     #[serde(flatten)]
     pub outcome: Outcome,
+    /// Backend, model, quantisation, prompt tokens and generated tokens of the cell, as A has them: what people look for.
+    #[serde(skip)]
+    pub of: [String; 5],
 }
 
 /// The location of the launches' values (Hodges and Lehmann's, of the logarithms), and how many there are.
@@ -274,6 +277,7 @@ fn row(pair: &pairs::Pair, metric: &Metric, differences: &[Difference], settings
         a: figure(&of_a),
         b: figure(&of_b),
         outcome,
+        of: ["backend", "model", "quant", "prompt_tokens", "gen_tokens"].map(|column| a.field(column).to_owned()),
     })
 }
 

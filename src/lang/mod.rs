@@ -1,15 +1,16 @@
 //! The language of what people read: English text in, Chinese text out.
 //!
 //! English is the source and the key. The program says everything in English; here, at its boundaries alone (`cli` before it prints, `report`
-//! before it writes a page), a finished text is matched against a table of templates (`zh/*.toml`) and said again in Chinese. So no other module
+//! before it writes a page, a picture or a summary), a finished text is matched against a table of templates (`zh/*.toml`) and said again in Chinese. So no other module
 //! knows that there are languages, and what no template knows stays English instead of going missing. Files for programs (CSV, JSON, scenarios,
 //! the journal) are never translated.
 //!
 //! `template` reads one entry of the table, `table` finds the entries that fit a text, `cuts` says where a text can be cut, `text` translates a text
-//! and what is in its holes, `page` walks a whole HTML page, `help` the command line's own help.
+//! and what is in its holes, `page` walks a whole HTML page or a drawing, `markdown` a Markdown document, `help` the command line's own help.
 
 mod cuts;
 mod help;
+mod markdown;
 mod page;
 mod table;
 mod template;
@@ -70,6 +71,41 @@ pub fn say_page(html: String) -> String {
         Lang::En => html,
         Lang::Zh => page::page(&ZH, &html),
     }
+}
+
+/// Says what goes beside a page, or without one: the texts of a picture, a drawing, a Markdown document.
+pub struct Voice(Option<Speaker<'static>>);
+
+impl Voice {
+    /// Of texts that belong to no page.
+    pub fn new(lang: Lang) -> Self {
+        Self((lang == Lang::Zh).then(|| Speaker::new(&ZH, HashSet::new())))
+    }
+
+    /// Of what goes beside this page, the English one: what it marks as names are names here too.
+    pub fn beside(lang: Lang, html: &str) -> Self {
+        Self((lang == Lang::Zh).then(|| Speaker::new(&ZH, page::names(html))))
+    }
+
+    /// A text.
+    pub fn text(&self, text: &str) -> String {
+        self.0.as_ref().and_then(|speaker| speaker.phrase(text)).unwrap_or_else(|| text.to_owned())
+    }
+
+    /// A part of a page, or a drawing.
+    pub fn html(&self, html: &str) -> String {
+        self.0.as_ref().map_or_else(|| html.to_owned(), |speaker| page::fragment(speaker, html))
+    }
+
+    /// A Markdown document of ours, in which everything from elsewhere is escaped.
+    pub fn markdown(&self, text: &str) -> String {
+        self.0.as_ref().map_or_else(|| text.to_owned(), |speaker| markdown::document(speaker, text))
+    }
+}
+
+/// A Markdown document in the language of this process.
+pub fn say_markdown(text: &str) -> String {
+    Voice::new(spoken()).markdown(text)
 }
 
 /// The text of the command line's help in the language of this process.

@@ -18,20 +18,29 @@ const VOID: [&[u8]; 7] = [b"meta", b"link", b"br", b"hr", b"img", b"input", b"co
 /// An HTML page with its words in Chinese. Everything else stays as it is, byte for byte; so does what an element with `translate="no"` or
 /// a class of names holds, and the same text elsewhere on the page: a device may be called `failed`.
 pub fn page(table: &Table, html: &str) -> String {
+    fragment(&Speaker::new(table, names(html)), html).replacen("<html lang=\"en\"", "<html lang=\"zh-CN\"", 1)
+}
+
+/// What a page marks as names.
+pub fn names(html: &str) -> HashSet<String> {
     let mut names = HashSet::new();
     walk(html, |text, held| {
         if let (Text::Between(text, _), Some(Held { names: true, .. })) = (text, held) {
             names.extend(text.split(" · ").chain([text]).map(|name| name.trim().to_owned()));
         }
     });
-    let speaker = Speaker::new(table, names);
+    names
+}
+
+/// A part of a page, a drawing for instance, with its words in Chinese.
+pub fn fragment(speaker: &Speaker, html: &str) -> String {
     let (mut out, mut copied) = (String::with_capacity(html.len() + html.len() / 8), 0);
     walk(html, |text, held| {
         let (text, name, span) = match text {
             Text::Between(text, span) => (text, None, span),
             Text::Attribute(name, text, span) => (text, Some(name), span),
         };
-        if let (None, Some(said)) = (held, said(&speaker, text)) {
+        if let (None, Some(said)) = (held, said(speaker, text)) {
             out.push_str(&html[copied..span.start]);
             match name {
                 None => out.push_str(&escaped(&said)),
@@ -40,8 +49,7 @@ pub fn page(table: &Table, html: &str) -> String {
             copied = span.end;
         }
     });
-    out.push_str(&html[copied..]);
-    out.replacen("<html lang=\"en\"", "<html lang=\"zh-CN\"", 1)
+    out + &html[copied..]
 }
 
 /// A text of a page and where it stands in it.

@@ -1,14 +1,14 @@
 //! The table of templates, and the one that a text is made of.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::LazyLock,
 };
 
 use super::template::{Piece, Template, decapitalised};
 
 /// The files of the table, in the order of the program's parts.
-pub const FILES: [(&str, &str); 14] = [
+pub const FILES: [(&str, &str); 15] = [
     ("words", include_str!("zh/words.toml")),
     ("page", include_str!("zh/page.toml")),
     ("figures", include_str!("zh/figures.toml")),
@@ -18,6 +18,7 @@ pub const FILES: [(&str, &str); 14] = [
     ("console", include_str!("zh/console.toml")),
     ("doctor", include_str!("zh/doctor.toml")),
     ("scenario", include_str!("zh/scenario.toml")),
+    ("schema", include_str!("zh/schema.toml")),
     ("help", include_str!("zh/help.toml")),
     ("device", include_str!("zh/device.toml")),
     ("program", include_str!("zh/program.toml")),
@@ -29,6 +30,8 @@ pub const FILES: [(&str, &str); 14] = [
 pub struct Table {
     whole: HashMap<String, usize>,
     by_word: HashMap<String, Vec<usize>>,
+    /// `error` of `error: {}`.
+    labels: HashSet<String>,
     templates: Vec<Template>,
 }
 
@@ -70,7 +73,8 @@ impl Table {
                 by_word.entry(rarest.to_owned()).or_default().push(at);
             }
         }
-        Self { whole, by_word, templates }
+        let labels = templates.iter().filter_map(Template::label).map(str::to_owned).collect();
+        Self { whole, by_word, labels, templates }
     }
 
     /// All templates.
@@ -82,6 +86,11 @@ impl Table {
     /// The template that is the whole text.
     pub fn whole(&self, text: &str) -> Option<&Template> {
         self.whole.get(text).map(|at| &self.templates[*at])
+    }
+
+    /// Whether a message may stand behind this word and a colon.
+    pub fn is_label(&self, word: &str) -> bool {
+        self.labels.contains(word)
     }
 
     /// The templates with holes that fit a text, and what their holes take: those with most words of their own first, then by their keys.

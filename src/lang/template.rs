@@ -83,6 +83,14 @@ impl Template {
         label || self.key.contains("  ")
     }
 
+    /// What stands before the colon, if any message may stand behind it and the template is nothing else.
+    pub fn label(&self) -> Option<&str> {
+        match self.pieces.as_slice() {
+            [Piece::Words(words), Piece::Hole(Hole::Text)] => words.strip_suffix(": "),
+            _ => None,
+        }
+    }
+
     /// The Chinese text around what the holes took.
     pub fn said(&self, taken: &[String]) -> String {
         spaced(self.parts.iter().map(|part| match part {

@@ -7,6 +7,8 @@ use std::collections::{BTreeSet, HashSet};
 use unicode_width::UnicodeWidthStr;
 
 use super::{
+    Lang, Voice,
+    markdown::document,
     page::page,
     table::{FILES, Table, ZH},
     template::{Hole, Piece, Template},
@@ -93,6 +95,10 @@ fn a_text_is_said_with_what_is_in_its_holes() {
         ("Mnn said it is warm.", "Mnn 说：很热。"),
         // A hole at the beginning is one thing, and no list.
         ("x y; z said failed", "x y；z 说：失败"),
+        ("x in y; z in y", "y 中的 x；y 中的 z"),
+        // Nor is it what a label stands before.
+        ("note: x in y", "注意：y 中的 x"),
+        ("note: x said failed", "注意：x 说：失败"),
         ("note: it is warm", "注意：很热"),
         ("note: nobody knows this", "注意：nobody knows this"),
         // What no template knows stays, sentence by sentence and clause by clause.
@@ -162,4 +168,49 @@ fn what_is_called_like_a_word_keeps_its_name() {
     let html = "<h1 translate=\"no\">skipped · cell</h1><td class=\"sub id\">cell</td><b class=\"backend\">failed</b><p>failed · skipped</p><i>state: failed</i><i>cell</i>";
     assert_eq!(page(&table, html), html.replace("state: failed", "状态：failed"));
     assert_eq!(page(&table, "<p>failed</p><i>state: failed</i>"), "<p>失败</p><i>状态：失败</i>");
+}
+
+#[test]
+fn a_markdown_document_is_said_and_its_signs_stay() {
+    let table = table(&[
+        ("failed", "失败"),
+        ("{=} said {}", "{1} 说：{2}"),
+        ("all of {=} at {=}", "{2}：{1} 的全部"),
+        ("a|b \"it\"", "甲|乙 “它”"),
+    ]);
+    let speaker = Speaker::new(&table, HashSet::from(["skipped".to_owned()]));
+    for (english, chinese) in [
+        ("## Failed", "## 失败"),
+        ("- failed", "- 失败"),
+        ("- (a) failed", "- (a) 失败"),
+        ("> **Failed.** Nobody knows this.", "> **失败。** Nobody knows this."),
+        ("| failed | `failed` |  | 12 |", "| 失败 | `failed` |  | 12 |"),
+        ("|---|--:|", "|---|--:|"),
+        ("<details open><summary>failed</summary>", "<details open><summary>失败</summary>"),
+        // Code and links are names that keep their form, wherever they come to stand.
+        ("all of `x said y` at [a.csv](failed).", "[a.csv](failed)：`x said y` 的全部。"),
+        // What was escaped is matched as it reads, and escaped again.
+        ("a&#124;b &#34;it&#34;", "甲&#124;乙 “它”"),
+        ("x&#95;y said &#60;b&#62; &#x;", "x&#95;y 说：&#60;b&#62; &#38;&#35;x;"),
+        ("skipped said skipped", "skipped 说：skipped"),
+        // A text with signs of the private use area can't be told from what stands for code.
+        ("\u{e000} said failed, `x`", "\u{e000} said failed, `x`"),
+        ("[ ` < said failed", "&#91; &#96; &#60; 说：失败"),
+        ("-12 %", "-12 %"),
+        ("", ""),
+    ] {
+        assert_eq!(document(&speaker, english), chinese, "{english}");
+    }
+    assert_eq!(document(&speaker, "failed\n\n| failed |\n"), "失败\n\n| 失败 |\n");
+}
+
+#[test]
+fn what_goes_beside_a_page_keeps_its_names() {
+    let html = "<b class=\"backend\">failed</b><p>skipped</p>";
+    let [english, chinese] = [Lang::En, Lang::Zh].map(|lang| Voice::beside(lang, html));
+    assert_eq!(["failed", "skipped"].map(|text| english.text(text)), ["failed", "skipped"]);
+    assert_eq!(["failed", "skipped"].map(|text| chinese.text(text)), ["failed", "跳过"]);
+    assert_eq!(chinese.markdown("| failed | skipped |"), "| failed | 跳过 |");
+    assert_eq!(chinese.html("<text>\nskipped\n</text><text>failed</text>"), "<text>\n跳过\n</text><text>failed</text>");
+    assert_eq!(Voice::new(Lang::Zh).text("failed"), "失败");
 }

@@ -99,10 +99,7 @@ impl<'a> Speaker<'a> {
     fn filled(&self, text: &str, depth: usize, of: impl Fn(&Template) -> bool) -> Option<String> {
         let (stem, stop) = stopped(text);
         let said = |(template, taken): (&Template, Vec<&str>)| {
-            // What a template begins with is one thing, and no list of clauses of which the last is meant.
-            let list = matches!(template.pieces.first(), Some(Piece::Hole(_)))
-                && taken.first().is_some_and(|first| cuts::at(first, "; ").len() > 1);
-            if list {
+            if matches!(template.pieces.first(), Some(Piece::Hole(_))) && self.takes_more(template, &taken) {
                 return None;
             }
             let vague = template.weight().0 < CLEAR && !template.is_labelled();
@@ -115,6 +112,15 @@ impl<'a> Speaker<'a> {
             Some(template.said(&fillings?) + stop)
         };
         self.table.fits(stem, of).into_iter().find_map(said)
+    }
+
+    /// Whether a hole at the beginning or a name at the end is more than one thing: a list of clauses, of which the template would mean one, or
+    /// something behind a label such as `error:`.
+    fn takes_more(&self, template: &Template, taken: &[&str]) -> bool {
+        let list = |text: &&str| cuts::at(text, "; ").len() > 1;
+        let labelled = |text: &&str| text.split_once(": ").is_some_and(|(label, _)| self.table.is_label(label));
+        let named_last = template.pieces.last() == Some(&Piece::Hole(Hole::Same));
+        taken.first().is_some_and(|first| list(first) || labelled(first)) || (named_last && taken.last().is_some_and(list))
     }
 
     /// Sentence by sentence: one that no template knows stays as it is among the others.

@@ -27,6 +27,9 @@ pub enum ReportError {
         /// What the system said.
         source: io::Error,
     },
+    /// Something that is no page stands where one goes.
+    #[error("{0} is in the way: a page or picture goes there, and it is {1}; move it away, or name another folder")]
+    InTheWay(PathBuf, &'static str),
     /// A drawing failed: a bug, since drawings go into memory.
     #[error("drawing failed: {0}")]
     Chart(String),

@@ -14,6 +14,7 @@ pub mod comparison;
 mod error;
 pub mod load;
 mod model;
+mod origin;
 mod page;
 mod pictures;
 mod policy;
@@ -29,5 +30,5 @@ mod timing;
 pub use error::ReportError;
 pub use page::Report;
 #[cfg(test)]
-pub(crate) use page::render;
+pub(crate) use page::{render, sheets};
 pub use pictures::{Fonts, Kind, PngError, Written};

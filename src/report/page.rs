@@ -12,12 +12,16 @@ use serde::Serialize;
 use super::{
     ReportError, load, model,
     model::view::Page,
-    pictures,
+    origin, pictures,
     policy::policy,
-    selection::{self, Selected},
+    selection::{self, Joint},
     summary,
 };
-use crate::{lang, safe, scenario::Preset};
+use crate::{
+    lang::{self, Lang, Voice},
+    safe,
+    scenario::Preset,
+};
 
 /// The page's file in its folder.
 pub(super) const INDEX: &str = "index.html";
@@ -35,7 +39,7 @@ const TEMPLATES: [(&str, &str); 16] = [
     ("method.html", include_str!("templates/method.html")),
     ("site.html", include_str!("templates/site.html")),
     ("site_macros.html", include_str!("templates/site_macros.html")),
-    ("device.html", include_str!("templates/device.html")),
+    ("trends.html", include_str!("templates/trends.html")),
     ("macros.html", include_str!("templates/macros.html")),
     ("summary.md", include_str!("templates/summary.md")),
     ("style.css", concat!(include_str!("templates/theme.css"), include_str!("templates/layout.css"))),
@@ -47,7 +51,7 @@ const SCRIPT: &str = include_str!("templates/page.js");
 /// What there is to tell of some runs, read once.
 pub struct Report {
     runs: Vec<load::Run>,
-    selected: Vec<Selected>,
+    selected: Vec<Joint>,
     page: Page,
 }
 
@@ -60,13 +64,13 @@ impl Report {
             return Err(ReportError::NothingToReport);
         }
         let runs = run_dirs.iter().map(|dir| load::load(dir)).collect::<Result<Vec<_>, _>>()?;
-        let selected: Vec<_> = run_dirs.iter().map(|dir| selection::read(dir, use_case)).collect();
-        let page = model::page(&runs, &selected)?;
+        let selected = selection::read(run_dirs, use_case);
+        let page = Page { origin: origin::tag(run_dirs, use_case), ..model::page(&runs, &selected)? };
         Ok(Self { runs, selected, page })
     }
 
-    /// What to ship, of each run.
-    pub fn selected(&self) -> &[Selected] {
+    /// What to ship, of each run or of several sessions together.
+    pub fn selected(&self) -> &[Joint] {
         &self.selected
     }
 
@@ -75,13 +79,21 @@ impl Report {
         rendered("page.html", &self.page)
     }
 
+    /// Who says what goes beside the page.
+    fn voice(&self) -> Result<Voice, ReportError> {
+        match lang::spoken() {
+            Lang::En => Ok(Voice::new(Lang::En)),
+            Lang::Zh => Ok(Voice::beside(Lang::Zh, &in_english("page.html", &self.page)?)),
+        }
+    }
+
     /// The summary for a pull request or a document.
     pub fn markdown(&self) -> Result<String, ReportError> {
-        let text = rendered("summary.md", &self.page)?;
+        let text = in_english("summary.md", &self.page)?;
         // Of what a template leaves out, empty lines remain.
         let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();
         lines.dedup_by(|line, before| line.is_empty() && before.is_empty());
-        Ok(format!("{}\n", lines.join("\n").trim()))
+        Ok(self.voice()?.markdown(&format!("{}\n", lines.join("\n").trim())))
     }
 
     /// The summary for a spreadsheet.
@@ -104,12 +116,17 @@ impl Report {
 
     /// Writes a file for each chart of the page into `folder`.
     pub fn pictures(&self, folder: &Path, kind: pictures::Kind, fonts: &pictures::Fonts) -> Result<pictures::Written, ReportError> {
-        pictures::write(&self.page, folder, kind, fonts)
+        pictures::write(&self.page, folder, kind, fonts, &self.voice()?)
     }
 }
 
-/// Renders a template, to which `page` is what it says.
+/// Renders a page's template, to which `page` is what it says, in the language of this process.
 pub(super) fn rendered(template: &str, page: &impl Serialize) -> Result<String, ReportError> {
+    in_english(template, page).map(lang::say_page)
+}
+
+/// Renders a template.
+fn in_english(template: &str, page: &impl Serialize) -> Result<String, ReportError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     // Escaped whatever a template is called, in Markdown as Markdown; the style sheet holds nothing but our own palette.
@@ -130,8 +147,7 @@ pub(super) fn rendered(template: &str, page: &impl Serialize) -> Result<String, 
     // The policy names style sheet and script by the hash of every byte between their tags.
     let style = environment.get_template("style.css")?.render(minijinja::context! { page })?;
     let policy = policy(&style, SCRIPT);
-    let text = environment.get_template(template)?.render(minijinja::context! { page, style, policy, script => SCRIPT })?;
-    Ok(if template == "summary.md" { text } else { lang::say_page(text) })
+    Ok(environment.get_template(template)?.render(minijinja::context! { page, style, policy, script => SCRIPT })?)
 }
 
 /// Renders the page of these run folders.
@@ -140,10 +156,23 @@ pub fn render(run_dirs: &[PathBuf], use_case: Option<&Preset>) -> Result<String,
     Report::of(run_dirs, use_case)?.html()
 }
 
+/// The documents of a report's pictures, as `voice` says them.
+#[cfg(test)]
+pub fn sheets(report: &Report, voice: &Voice) -> Vec<String> {
+    pictures::sheets(&report.page, voice)
+}
+
 /// Writes a file into `out`, whole or not at all; gives its path.
 pub(super) fn put(bytes: impl AsRef<[u8]>, out: &Path, name: &str) -> Result<PathBuf, ReportError> {
+    if out.metadata().is_ok_and(|found| !found.is_dir()) {
+        return Err(ReportError::InTheWay(out.to_owned(), "no folder"));
+    }
     fs::create_dir_all(out).map_err(ReportError::io(out))?;
     let target = out.join(name);
+    if target.metadata().is_ok_and(|found| !found.is_file()) {
+        return Err(ReportError::InTheWay(target, "no regular file"));
+    }
+    sweep(out, name);
     // In the same folder, since a rename does not cross file systems; the process id keeps two reports apart.
     let temporary = out.join(format!(".{name}.{}", std::process::id()));
     let written = fs::File::create(&temporary).and_then(|mut file| {
@@ -155,4 +184,58 @@ pub(super) fn put(bytes: impl AsRef<[u8]>, out: &Path, name: &str) -> Result<Pat
         return Err(ReportError::Io { path: target, source });
     }
     Ok(target)
+}
+
+/// Removes what a `bench` that was killed while it wrote this file has left of it. A process id is this computer's: of two computers that write
+/// the same file of a shared folder in the same moment one may fail, and says so.
+fn sweep(out: &Path, name: &str) {
+    let Ok(entries) = fs::read_dir(out) else { return };
+    for entry in entries.flatten() {
+        let left = entry.file_name();
+        let pid = left.to_str().and_then(|left| left.strip_prefix('.')?.strip_prefix(name)?.strip_prefix('.')?.parse().ok());
+        if pid.is_some_and(is_gone) {
+            // It costs its place, and no page.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether no process has this id any more.
+fn is_gone(pid: i32) -> bool {
+    #[cfg(unix)]
+    return pid > 0 && nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None) == Err(nix::errno::Errno::ESRCH);
+    #[cfg(not(unix))]
+    return pid < 0;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn what_a_killed_bench_left_goes_and_that_of_a_living_one_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        let gone = child.id();
+        let (own, parent) = (std::process::id(), std::os::unix::process::parent_id());
+        let left = |name: &str| fs::write(dir.path().join(name), "half").unwrap();
+        let stay =
+            [format!(".index.html.{parent}"), format!(".other.html.{gone}"), ".index.html.x".to_owned(), format!("index.html.{gone}")];
+        for name in &stay {
+            left(name);
+        }
+        left(&format!(".index.html.{gone}"));
+        left(&format!(".index.html.{own}"));
+        put("whole", dir.path(), INDEX).unwrap();
+        let mut names: Vec<String> =
+            fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        let mut wanted: Vec<String> = stay.into_iter().chain([INDEX.to_owned()]).collect();
+        wanted.sort();
+        assert_eq!(names, wanted);
+        assert_eq!(fs::read_to_string(dir.path().join(INDEX)).unwrap(), "whole");
+    }
 }

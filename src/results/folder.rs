@@ -74,6 +74,11 @@ impl Folder {
             let message = "is missing, and logs/ holds launches that only it can name: put it back, or start a new run".to_owned();
             return Err(FolderError::Damaged { path: path.join("journal.jsonl"), message });
         }
+        // It is written before the first launch; without it nobody knows whether runtime and device are still those of the launches.
+        if path.join("logs").is_dir() && !path.join("manifest.json").is_file() {
+            let message = "is missing, and only it tells what the launches of logs/ were measured with: put it back, or start a new run";
+            return Err(FolderError::Damaged { path: path.join("manifest.json"), message: message.to_owned() });
+        }
         Self::lock(path)
     }
 
@@ -140,6 +145,8 @@ mod tests {
         fs::write(run.join("plan.toml"), "").unwrap();
         assert!(Folder::open(run.clone()).unwrap_err().to_string().contains("journal.jsonl: is missing"));
         fs::write(run.join("journal.jsonl"), "").unwrap();
+        assert!(Folder::open(run.clone()).unwrap_err().to_string().contains("manifest.json: is missing"));
+        fs::write(run.join("manifest.json"), "").unwrap();
         Folder::open(run).unwrap();
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{
     borrow::Cow,
+    collections::BTreeSet,
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -19,6 +21,7 @@ use super::{
 use crate::{
     analysis::soak::Soak,
     run::events::{Event, Status},
+    words,
 };
 
 /// File name of a launch's record.
@@ -203,6 +206,34 @@ impl Recorded {
 pub fn again(dir: &Path) -> PathBuf {
     let name = dir.file_name().unwrap_or_default().to_string_lossy();
     dir.with_file_name(format!("{name}.again"))
+}
+
+/// Sees that the journal names every launch whose record is in `logs/`.
+///
+/// # Errors
+/// It does not: a launch is named before it is begun, so that the journal was cut, and what is made of it would lack what was measured.
+pub fn all_named(run: &Path) -> Result<(), FolderError> {
+    let place = |dir: &Path| -> Vec<OsString> { dir.iter().rev().take(2).map(OsStr::to_owned).collect() };
+    let named: BTreeSet<Vec<OsString>> = journal::read(run)?
+        .0
+        .iter()
+        .filter_map(|entry| match &entry.event {
+            Event::LaunchBegin { cell, pass, launch, .. } | Event::LaunchEnd { cell, pass, launch, .. } => {
+                Some(place(&launch_dir(run, "device", cell, *pass, *launch)))
+            }
+            _ => None,
+        })
+        .collect();
+    let inside = |dir: PathBuf| std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let dirs = inside(run.join("logs")).flat_map(inside).flat_map(inside).filter(|dir| dir.join(FILE).is_file());
+    // Of a launch that is tried again the first record counts.
+    let lost = dirs.filter(|dir| dir.extension().is_none_or(|end| end != "again") && !named.contains(&place(dir))).count();
+    if lost == 0 {
+        return Ok(());
+    }
+    let records = words::count(lost, "launch");
+    let message = format!("does not name {records} whose records are in logs/: it was cut; put it back, or start a new run");
+    Err(FolderError::Damaged { path: run.join("journal.jsonl"), message })
 }
 
 /// Reads the journal and the records that it names.

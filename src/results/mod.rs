@@ -7,6 +7,7 @@ pub mod launches;
 mod layers;
 pub mod manifest;
 pub mod npu;
+pub mod others;
 mod phases;
 pub mod pinned;
 mod placement;

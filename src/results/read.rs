@@ -4,26 +4,49 @@
 //! between two reports. The schema says what a column is.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
 };
 
 use bench_tables::{Columns, MOST, Wanted};
-use polars::prelude::{DataFrame, Expr, IntoLazy, LazyCsvReader, LazyFileListReader, PlRefPath, col};
+use polars::prelude::{CsvReadOptions, DataFrame, Expr, IntoLazy, LazyCsvReader, LazyFileListReader, PlRefPath, SerReader, col};
 use thiserror::Error;
 
-use super::schema::{FORMAT_VERSION, METRIC_ENDS, METRICS, TABLES, Table};
+use super::schema::{CELLS, FORMAT_VERSION, METRIC_ENDS, METRICS, TABLES, Table};
+use crate::safe::printable;
 pub use crate::safe::visible;
 
 /// A table that can't be read as CSV.
 #[derive(Debug, Error)]
-#[error("{path} can't be read as a table: {message}; without its cells.csv a run folder's tables are made anew from its journal")]
+#[error("{path} can't be read as a table: {message}; {remedy}")]
 pub struct TableError {
-    /// The table.
-    pub path: PathBuf,
-    /// What polars said.
-    pub message: String,
+    path: PathBuf,
+    message: String,
+    remedy: String,
+}
+
+impl TableError {
+    /// Of this table of a run folder, with what is wrong with it.
+    pub fn of(path: &Path, message: String) -> Self {
+        Self { path: path.to_owned(), message, remedy: remedy(path) }
+    }
+}
+
+/// What mends a damaged table of a run folder: to make it again, where there is something to make it from.
+pub fn remedy(table: &Path) -> String {
+    let run = table.parent().unwrap_or(table);
+    let (shown, without) = (run.display(), if table.ends_with(CELLS.file) { "" } else { ", or remove it" });
+    if has_sources(run) {
+        format!("remove {}, and `bench report {shown}` makes all tables anew from the journal", run.join(CELLS.file).display())
+    } else {
+        format!("put the file back{without}: {shown} does not have plan.toml, journal.jsonl and logs/, of which tables are made")
+    }
+}
+
+/// Whether a run folder has what its tables are made of; one that was handed on may have its tables alone.
+pub fn has_sources(run: &Path) -> bool {
+    run.join("journal.jsonl").is_file() && run.join("plan.toml").is_file() && run.join("logs").is_dir()
 }
 
 /// A table in memory.
@@ -43,30 +66,41 @@ pub struct Loaded {
 /// without is half a line, whose last number may be half a number, and is not taken.
 pub fn read(dir: &Path, table: &'static Table, wanted: &[&str], filter: Option<Expr>) -> Result<Option<Loaded>, TableError> {
     let Some(path) = regular(dir, table)? else { return Ok(None) };
-    let fail = |error: polars::prelude::PolarsError| TableError { path: path.clone(), message: error.to_string() };
-    let source = PlRefPath::try_from_path(&path).map_err(fail)?;
-    let mut lazy =
-        LazyCsvReader::new(source).with_glob(false).with_has_header(true).with_infer_schema_length(Some(0)).finish().map_err(fail)?;
+    let fail = |error: polars::prelude::PolarsError| TableError::of(&path, brief(&error.to_string()));
+    // polars takes lines of too few values, and its errors name no line, but options of its own.
+    let half = bench_tables::check(&path).map_err(|problem| TableError::of(&path, brief(&problem.to_string())))?;
+    let mut lazy = match half {
+        None => {
+            let source = PlRefPath::try_from_path(&path).map_err(fail)?;
+            LazyCsvReader::new(source).with_glob(false).with_has_header(true).with_infer_schema_length(Some(0)).finish().map_err(fail)?
+        }
+        Some(end) => {
+            let whole = fs::read(&path).map_err(|error| TableError::of(&path, error.to_string()))?;
+            let whole = io::Cursor::new(whole.get(..usize::try_from(end).unwrap_or(0)).unwrap_or_default().to_vec());
+            let options = CsvReadOptions::default().with_has_header(true).with_infer_schema_length(Some(0));
+            options.into_reader_with_file_handle(whole).finish().map_err(fail)?.lazy()
+        }
+    };
     let schema = lazy.collect_schema().map_err(fail)?;
     let unknown = schema.iter_names().map(|name| visible(name)).filter(|name| !is_known(table, name)).collect();
-    let cut = cut(&path).map_err(|e| TableError { path: path.clone(), message: e.to_string() })?;
-    if cut {
-        let whole = lazy.collect().map_err(fail)?;
-        lazy = whole.head(Some(whole.height().saturating_sub(1))).lazy();
-    }
     let present: Vec<Expr> = wanted.iter().filter(|name| schema.get(name).is_some()).map(|name| col(*name)).collect();
     if let Some(filter) = filter {
         lazy = lazy.filter(filter);
     }
     let frame = lazy.select(present).collect().map_err(fail)?;
-    Ok(Some(Loaded { frame, file: table.file, unreadable: 0, cut, unknown }))
+    Ok(Some(Loaded { frame, file: table.file, unreadable: 0, cut: half.is_some(), unknown }))
 }
 
 /// Reads columns of a table that may have millions of rows, or `None` when the folder has none.
 pub fn columns(dir: &Path, table: &'static Table, wanted: &Wanted<'_>) -> Result<Option<Columns>, TableError> {
     let Some(path) = regular(dir, table)? else { return Ok(None) };
-    let message = |problem: bench_tables::Problem| TableError { path: path.clone(), message: problem.to_string() };
+    let message = |problem: bench_tables::Problem| TableError::of(&path, brief(&problem.to_string()));
     bench_tables::read(&path, wanted).map(Some).map_err(message)
+}
+
+/// What an error says first, without what its maker would try next.
+fn brief(error: &str) -> String {
+    printable(error.split(['\n', ';']).next().unwrap_or_default()).chars().take(200).collect()
 }
 
 /// The path of a table, or `None` when the folder has none. A pipe would be waited for, a device read for ever: neither is a table.
@@ -74,9 +108,9 @@ fn regular(dir: &Path, table: &Table) -> Result<Option<PathBuf>, TableError> {
     let path = dir.join(table.file);
     match path.metadata() {
         Ok(found) if found.is_file() => Ok(Some(path)),
-        Ok(_) => Err(TableError { path, message: "it is no regular file".to_owned() }),
+        Ok(_) => Err(TableError::of(&path, "it is no regular file".to_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(TableError { path, message: error.to_string() }),
+        Err(error) => Err(TableError::of(&path, error.to_string())),
     }
 }
 

@@ -43,6 +43,7 @@ use crate::{
         folder::{Folder, FolderError, launch_dir},
         journal::Journal,
         launches::Record,
+        others::{Others, Reading},
         pinned,
         power::baseline_dir,
         start::Start,
@@ -200,6 +201,8 @@ pub async fn run<D: Device>(setups: &[Setup<'_, D>]) -> Result<Vec<Outcome>, Run
         side.session.pins = pinned::words(&pins.pinned);
         written = written.and_then(|()| side.manifest.write(&side.session.setup.folder.path));
     }
+    // What an earlier bench had left is over by now, and nothing of this one runs yet.
+    let before = Reading::now();
     let result = match written {
         Ok(()) => tokio::select! {
             result = measure::measure(&mut sides) => result,
@@ -209,6 +212,12 @@ pub async fn run<D: Device>(setups: &[Setup<'_, D>]) -> Result<Vec<Outcome>, Run
     };
     for side in &mut sides {
         side.session.end_power().await;
+    }
+    if let Some((before, after)) = before.zip(Reading::now()) {
+        let others = Others::between(&before, &after);
+        for side in &mut sides {
+            others.add_to(&mut side.manifest.host);
+        }
     }
     if sides[0].session.lost.is_none()
         && let Some(begun) = begun

@@ -20,6 +20,7 @@ use super::{
     soak::Soak,
     state::{Environment, Pin, Settle},
 };
+use crate::safe::printable;
 
 /// Version of `plan.toml`.
 pub const FORMAT_VERSION: u32 = 1;
@@ -104,10 +105,15 @@ pub struct PlannedCell {
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// It is not a plan.
-    #[error("can't read the plan, start a new run instead: {0}")]
-    Unreadable(#[from] toml::de::Error),
+    #[error("is damaged (line {line}: {message}): put the file back, or start a new run")]
+    Unreadable {
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong there.
+        message: String,
+    },
     /// A newer version of `bench` wrote it.
-    #[error("the plan has format version {found}, this bench knows up to {FORMAT_VERSION}: use the newer bench that wrote it")]
+    #[error("has format version {found}, this bench knows up to {FORMAT_VERSION}: use the newer bench that wrote it")]
     Newer {
         /// Its version.
         found: u32,
@@ -221,11 +227,17 @@ impl Plan {
             format_version: u32,
         }
         // First the version alone: a newer plan would otherwise fail on a detail.
-        let found = toml::from_str::<Version>(text)?.format_version;
+        let bad = |error: toml::de::Error| {
+            let place = error.span().map_or(0, |span| span.start);
+            let line = text.bytes().take(place).filter(|byte| *byte == b'\n').count() + 1;
+            // A line without an end is no reason for a message without one.
+            PlanError::Unreadable { line, message: printable(error.message()).chars().take(200).collect() }
+        };
+        let found = toml::from_str::<Version>(text).map_err(bad)?.format_version;
         if found > FORMAT_VERSION {
             return Err(PlanError::Newer { found });
         }
-        let plan: Self = toml::from_str(text)?;
+        let plan: Self = toml::from_str(text).map_err(bad)?;
         let preferred = plan.prefer.iter().filter_map(Prefer::fault);
         let fault = preferred.chain(plan.require.iter().filter_map(Requirement::fault)).next();
         fault.map_or(Ok(plan), |fault| Err(PlanError::Senseless(fault)))

@@ -2,10 +2,10 @@
 //! their ends and extremes, windows of the drawings, sums by part, the largest operations. RUN in, seconds and figures as JSON out; `report.py` runs
 //! it and holds the figures against those of pandas.
 
-use std::{collections::BTreeMap, path::Path, time::Instant};
+use std::{collections::BTreeMap, path::Path, rc::Rc, time::Instant};
 
 use bench::{
-    report::load::{Layer, Phase, Run, Series, load},
+    report::load::{Layer, Phase, Run, Series, Sort, load},
     stats::{extremes, quantile},
 };
 use serde_json::{Value, json};
@@ -67,13 +67,17 @@ fn facts(series: &Series) -> Facts {
 
 /// How many parts the operations of a cell make, each with its sum, and how many of its largest are told.
 fn operations(layers: &[Layer]) -> (usize, usize) {
+    // By sort first, of which there are few.
+    let mut sorts: BTreeMap<*const Sort, (&Sort, Vec<f64>)> = BTreeMap::new();
+    for layer in layers {
+        sorts.entry(Rc::as_ptr(&layer.sort)).or_insert((&layer.sort, Vec::new())).1.push(layer.value);
+    }
     let mut sums: BTreeMap<[&str; 5], (f64, usize)> = BTreeMap::new();
     let mut phases: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for layer in layers {
-        let sort = &layer.sort;
+    for (sort, values) in sorts.into_values() {
         let sum = sums.entry([&sort.phase, &sort.part, &sort.kind, &sort.class, &sort.unit]).or_default();
-        *sum = (sum.0 + layer.value, sum.1 + 1);
-        phases.entry(&sort.phase).or_default().push(layer.value);
+        *sum = (sum.0 + values.iter().sum::<f64>(), sum.1 + values.len());
+        phases.entry(&sort.phase).or_default().extend(values);
     }
     let largest = phases.into_values().map(|mut values| {
         values.sort_by(|a, b| b.total_cmp(a));

@@ -53,7 +53,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     let markdown = args.markdown.as_deref();
     if let Some(file) = markdown.filter(|file| *file != Path::new("-")) {
         let failed = |e: std::io::Error| Failed { code: Code::Unavailable, message: format!("{}: {e}", file.display()) };
-        std::fs::write(file, in_markdown(&profiles)).map_err(failed)?;
+        std::fs::write(file, lang::say_markdown(&in_markdown(&profiles))).map_err(failed)?;
     }
     let text = match (args.format, markdown) {
         (Format::Json, _) => {
@@ -61,7 +61,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
             (value["format_version"], value["a"], value["b"]) = (json!(FORMAT_VERSION), json!(a.id), json!(b.id));
             serde_json::to_string_pretty(&value)? + "\n"
         }
-        (Format::Human, Some(file)) if file == Path::new("-") => in_markdown(&profiles),
+        (Format::Human, Some(file)) if file == Path::new("-") => lang::say_markdown(&in_markdown(&profiles)),
         (Format::Human, _) => lang::say(&in_words(&profiles)).into_owned(),
     };
     cli::print(&text)?;

@@ -160,7 +160,17 @@ fn shown_row(row: &Row, compared: &Compared, device: bool, tolerance: f64) -> sh
     let alone =
         compared.within.map(|(lo, hi)| Effect::oriented(compared.ratio.ln(), lo.ln(), hi.ln(), row.higher_is_better).verdict(tolerance));
     let alone = alone.filter(|verdict| compared.verdict == Verdict::Undecided && *verdict != Verdict::Undecided);
+    let [backend, model, quant, prompt, generate] = row.of.each_ref().map(|text| visible(text));
+    let keys = shown::Keys {
+        backend,
+        model,
+        quant,
+        workload: if prompt.is_empty() && generate.is_empty() { String::new() } else { format!("{prompt} → {generate}") },
+        status: compared.verdict.word().to_owned(),
+        class: visible(&row.class),
+    };
     shown::Row {
+        keys,
         cell: visible(&row.key.cell),
         device: if device { visible(&row.key.device) } else { String::new() },
         a: figure(row.a),

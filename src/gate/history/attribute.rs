@@ -33,7 +33,8 @@ pub fn changes(before: &Run, at: &Run, cells: &BTreeSet<run::Key>, metric: &str)
 fn facts(of: &Run, cells: &BTreeSet<run::Key>) -> Result<run::Run, String> {
     let wrong = |why: String| format!("{}: {why}", of.id);
     let bytes = regular(&of.folder.join(FILE)).map_err(|e| wrong(format!("{FILE} can't be read: {e}")))?;
-    let manifest: Value = serde_json::from_slice(&bytes).map_err(|e| wrong(format!("{FILE} is damaged: {e}")))?;
+    let manifest: Value =
+        serde_json::from_slice(&bytes).map_err(|e| wrong(format!("{FILE} is damaged ({e}): put the file back, or remove the folder")))?;
     let mut found = run::Run { folder: of.folder.clone(), id: of.id.clone(), manifest, ..run::Run::default() };
     let names: Vec<&'static str> = CELLS.columns.iter().map(|column| column.name).collect();
     let keys: Vec<&str> = ["device", "cell"].into_iter().chain(names.iter().copied()).collect();

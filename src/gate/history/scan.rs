@@ -183,7 +183,8 @@ pub fn look(path: &Path) -> Result<Run, String> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(format!("is no run folder: it has no {FILE}")),
         Err(e) => return Err(format!("{FILE} can't be read: {e}")),
     };
-    let head: Head = serde_json::from_slice(&bytes).map_err(|e| format!("{FILE} is damaged: {e}"))?;
+    let head: Head =
+        serde_json::from_slice(&bytes).map_err(|e| format!("{FILE} is damaged ({e}): put the file back, or remove the folder"))?;
     if let Some(version) = head.format_version.as_i64().filter(|version| *version > i64::from(FORMAT_VERSION)) {
         return Err(format!("format {version} is newer than this bench knows ({FORMAT_VERSION}): update bench"));
     }

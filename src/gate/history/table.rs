@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, path::Path, str};
 
 use crate::results::{
     folder::id_of,
-    read::visible,
+    read::{remedy, visible},
     schema::{CELLS, FORMAT_VERSION, Metric},
 };
 
@@ -170,10 +170,10 @@ pub(super) fn each(path: &Path, names: &[&str], mut row: impl FnMut(&[Option<&[u
     let file = id_of(path);
     let bytes = regular(path).map_err(|e| format!("{file} can't be read: {e}"))?;
     if !bytes.contains(&b'\n') {
-        return Err(format!("{file} is cut off in its first line: without it `bench report` makes it anew from the journal"));
+        return Err(format!("{file} is cut off in its first line; {}", remedy(path)));
     }
     let cut = bytes.last() != Some(&b'\n');
-    let wrong = |e: csv::Error| format!("{file} can't be read as a table: {e}");
+    let wrong = |e: csv::Error| format!("{file} can't be read as a table: {e}; {}", remedy(path));
     // Flexible, for half a line has too few values.
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes.as_slice());
     let header = reader.byte_headers().map_err(wrong)?.clone();
@@ -185,7 +185,8 @@ pub(super) fn each(path: &Path, names: &[&str], mut row: impl FnMut(&[Option<&[u
         }
         if record.len() != header.len() {
             let line = record.position().map_or(0, csv::Position::line);
-            return Err(format!("{file} can't be read as a table: line {line} has {} values for {} columns", record.len(), header.len()));
+            let (found, columns) = (record.len(), header.len());
+            return Err(format!("{file} can't be read as a table: line {line} has {found} values for {columns} columns; {}", remedy(path)));
         }
         let values: Vec<Option<&[u8]>> = places.iter().map(|place| place.and_then(|place| record.get(place))).collect();
         row(&values).map_err(|why| format!("{file} can't be used: {why}"))?;

@@ -131,15 +131,24 @@ pub fn step_nights(trends: &[Trend], runs: &[Run], metric: &Metric) -> Vec<StepN
             found.entry((step.at, step.before)).or_default().push((place, step.log));
         }
     }
-    let night = |((at, before), lines): ((usize, usize), Vec<(usize, f64)>)| {
+    found.into_iter().rev().map(|((at, before), lines)| StepNight::of((before, at), lines, trends, runs, metric)).collect()
+}
+
+impl StepNight {
+    fn of((before, at): (usize, usize), lines: Vec<(usize, f64)>, trends: &[Trend], runs: &[Run], metric: &Metric) -> Self {
         let key = |&(place, _): &(usize, f64)| {
             let Key { device, cell, .. } = &trends[place].series.key;
             run::Key { device: device.clone(), cell: cell.clone() }
         };
         let cells: BTreeSet<run::Key> = lines.iter().map(key).collect();
-        StepNight { before, at, changed: attribute::changes(&runs[before], &runs[at], &cells, metric.name), lines }
-    };
-    found.into_iter().rev().map(night).collect()
+        Self { before, at, changed: attribute::changes(&runs[before], &runs[at], &cells, metric.name), lines }
+    }
+
+    /// The part of it that some lines made, with what changed for their cells; `None` where they made none.
+    pub fn of_these(&self, these: impl Fn(&Trend) -> bool, trends: &[Trend], runs: &[Run], metric: &Metric) -> Option<Self> {
+        let lines: Vec<_> = self.lines.iter().copied().filter(|(place, _)| these(&trends[*place])).collect();
+        (!lines.is_empty()).then(|| Self::of((self.before, self.at), lines, trends, runs, metric))
+    }
 }
 
 /// Runs of the same scenario and device that lie between two runs.

@@ -34,7 +34,7 @@ pub fn ops(folder: &Path, notes: &mut Vec<String>) -> Result<BTreeMap<Key, Vec<O
     let Some(mut table) = read(folder, &LAYERS, &WANTED, None)? else { return Ok(found) };
     if table.rows() > 0 && !table.has("op_class") {
         let message = "it is of an older bench, which did not tell the parts of a model".to_owned();
-        return Err(TableError { path: folder.join(LAYERS.file), message });
+        return Err(TableError::of(&folder.join(LAYERS.file), message));
     }
     let [device, cell, phase, name, part, kind, unit, means, method, folded] =
         ["device", "cell", "phase", "name", "part", "op_kind", "value_unit", "value_means", "method", "folded"].map(|c| table.text(c));

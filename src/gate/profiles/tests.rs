@@ -81,8 +81,8 @@ fn one_framework_by_hand() {
 #[test]
 fn two_frameworks_have_parts_in_common_and_no_names() {
     let genie = [
-        ["g", "decode", "q:OpId_1", "q_proj", "matmul", "3000", "cycles", "same binary, qnn-detailed", ""],
-        ["g", "decode", "mlp:OpId_2", "mlp", "matmul", "1000", "cycles", "same binary, qnn-detailed", ""],
+        ["g", "decode", "q:OpId_1", "q_proj", "matmul", "3000", "cycles", "\"same binary, qnn-detailed\"", ""],
+        ["g", "decode", "mlp:OpId_2", "mlp", "matmul", "1000", "cycles", "\"same binary, qnn-detailed\"", ""],
     ];
     let (_one, a) = run(&BEFORE, &[("c", "mnn", "w4", "pc")]);
     let (_two, b) = run(&genie, &[("g", "genie", "w4", "pc")]);

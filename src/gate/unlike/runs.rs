@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{Difference, FAR_C, UNSTATED, Weight};
-use crate::{gate::run::Run, results::read::visible};
+use crate::{
+    gate::run::Run,
+    results::{others::minute, read::visible},
+};
 
 /// A place in the manifest whose value is compared as it stands.
 struct Fact {
@@ -106,7 +109,7 @@ fn memory(a: &Value, b: &Value) -> Option<Difference> {
 
 /// One core more or less that others kept busy when the runs began.
 fn load(a: &Value, b: &Value, pc: bool) -> Option<Difference> {
-    let minute = |manifest: &Value| manifest["host"]["load"].as_str()?.split_whitespace().next()?.parse::<f64>().ok();
+    let minute = |manifest: &Value| minute(manifest["host"]["load"].as_str()?);
     let (one, other) = minute(a).zip(minute(b))?;
     let weight = if pc { Weight::Serious } else { Weight::Minor };
     let say = |load: f64| format!("{load:.1}");

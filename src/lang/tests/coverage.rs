@@ -5,6 +5,8 @@ use std::{collections::HashSet, fs, path::Path};
 use html5gum::{DefaultEmitter, Token, Tokenizer};
 
 use super::super::{
+    Lang, Voice,
+    markdown::document,
     page::page,
     table::ZH,
     text::{Speaker, has_words},
@@ -105,12 +107,89 @@ fn the_templates_say_nothing_without_chinese() {
     assert!(wrong.is_empty() && seen > 120, "{seen} texts; without Chinese in src/lang/zh:\n{}", wrong.join("\n"));
 }
 
+#[test]
+fn the_summary_says_nothing_without_chinese() {
+    let speaker = Speaker::new(&ZH, HashSet::new());
+    let template = include_str!("../../report/templates/summary.md");
+    let [names, numbers] = ["Zq.", "7"].map(|with| filled(template, with).replace("<wbr>", "\n"));
+    let mut wrong = Vec::new();
+    for (name, number) in names.lines().zip(numbers.lines()) {
+        let [of_name, of_number] = [name, number].map(|line| english(&document(&speaker, line)));
+        if !of_name.is_empty() && !of_number.is_empty() {
+            wrong.push(format!("{name}: {of_name:?}"));
+        }
+    }
+    assert!(wrong.is_empty() && names.lines().count() > 40, "{}", wrong.join("\n"));
+}
+
+#[test]
+fn presets_and_the_origins_of_artifacts_are_chinese() {
+    let speaker = Speaker::new(&ZH, HashSet::new());
+    let said = |text: &str| speaker.phrase(text).unwrap_or_else(|| text.to_owned());
+    let mut wrong = Vec::new();
+    for preset in crate::scenario::presets() {
+        for text in [
+            format!(
+                "Judged for the preset “{}: {}” Limits and weights marked preset are proposals with reasons, not measurements.",
+                preset.title, preset.what
+            ),
+            format!("2 limits and the weights are those of the preset “{}”: proposals with reasons, not measurements.", preset.title),
+        ] {
+            wrong.extend(Some(said(&text)).filter(|said| !english(said).is_empty() || said.contains(&preset.title)));
+        }
+    }
+    let mut origins = 0;
+    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = if path.is_file() { fs::read_to_string(&path).unwrap() } else { continue };
+        let table: toml::Table = toml::from_str(&text).unwrap_or_default();
+        let artifacts = table.get("artifact").and_then(toml::Value::as_array).into_iter().flatten();
+        for origin in artifacts.filter_map(|artifact| artifact.get("origin")?.as_str()) {
+            origins += 1;
+            // Commands to type are English in it, and no sentence is without Chinese.
+            let told = said(origin);
+            let whole = told.split_inclusive('。').all(|sentence| sentence.contains(|c: char| matches!(c, '\u{4e00}'..='\u{9fff}')));
+            wrong.extend(Some(told.clone()).filter(|_| !whole || told.contains(". ")));
+        }
+    }
+    assert!(wrong.is_empty() && origins >= 8, "{origins}: {}", wrong.join("\n"));
+}
+
+/// What the schema says of keys and values, which `bench check` gives as help.
+fn descriptions(value: &serde_json::Value) -> Vec<String> {
+    let own = value.get("description").and_then(serde_json::Value::as_str).map(|text| text.replace('\n', " "));
+    let children: Vec<&serde_json::Value> = match value {
+        serde_json::Value::Object(all) => all.values().collect(),
+        serde_json::Value::Array(all) => all.iter().collect(),
+        _ => Vec::new(),
+    };
+    own.into_iter().chain(children.into_iter().flat_map(descriptions)).collect()
+}
+
+#[test]
+fn what_a_key_of_a_scenario_is_for_is_chinese() {
+    let speaker = Speaker::new(&ZH, HashSet::new());
+    let schema = include_str!("../../../scenarios/schema.json");
+    let all = descriptions(&serde_json::from_str(schema).unwrap());
+    // Words to type stand in quotes, but for those of the parts of a device.
+    let parts = "skin battery modem pmic ddr";
+    let whole = |said: &String| english(said).iter().all(|word| parts.contains(word.as_str()));
+    let wrong: Vec<&String> = all.iter().filter(|text| !speaker.phrase(text).is_some_and(|said| whole(&said))).collect();
+    assert!(wrong.is_empty() && all.len() > 150, "{} descriptions, without Chinese: {wrong:#?}", all.len());
+}
+
 /// The page of a run folder in Chinese; all that is not whole of it.
 fn not_whole(run: &Path) -> (String, Vec<String>) {
-    let html = page(&ZH, &crate::report::render(&[run.to_owned()], None).unwrap());
-    let said = texts(&html);
+    let plain = crate::report::render(&[run.to_owned()], None).unwrap();
+    let html = page(&ZH, &plain);
+    let mut said = texts(&html);
+    // The summary and what stands in the pictures' own documents.
+    let report = crate::report::Report::of(&[run.to_owned()], None).unwrap();
+    let voice = Voice::beside(Lang::Zh, &plain);
+    said.extend(voice.markdown(&report.markdown().unwrap()).lines().flat_map(|line| line.split('|')).flat_map(texts));
+    said.extend(crate::report::sheets(&report, &voice).iter().flat_map(|svg| texts(svg)));
     let chinese = said.iter().filter(|text| text.contains(|c: char| matches!(c, '\u{4e00}'..='\u{9fff}'))).count();
-    assert!(chinese > 300, "{chinese} texts are Chinese");
+    assert!(chinese > 500, "{chinese} texts are Chinese");
     // A reason that a table cuts off is no sentence that a template could be of.
     let wrong = said
         .iter()

@@ -7,4 +7,4 @@ mod tests;
 mod view;
 
 pub use page::write;
-pub use view::{Change, Comparison, Difference, Refused, Row, Side, Table};
+pub use view::{Change, Comparison, Difference, Keys, Refused, Row, Side, Table};

@@ -9,6 +9,10 @@ use crate::{
     report::{
         ReportError,
         charts::{Point, Swatch, VERDICTS, ratios},
+        model::{
+            filters::{Placed, choices},
+            view::{Choice, Keys, Pick},
+        },
         page,
     },
     results::schema::METRICS,
@@ -19,6 +23,8 @@ struct Page<'a> {
     palette: Vec<Swatch>,
     view: &'a Comparison,
     tables: Vec<TableView<'a>>,
+    /// What rows can be filtered by; nothing where there are few.
+    filters: Vec<Choice>,
 }
 
 #[derive(Serialize)]
@@ -46,7 +52,26 @@ pub fn write(view: &Comparison, out: &Path) -> Result<PathBuf, ReportError> {
 pub(super) fn render(view: &Comparison) -> Result<String, ReportError> {
     let tables = view.tables.iter().map(table).collect::<Result<Vec<_>, _>>()?;
     let palette = VERDICTS.iter().map(|(_, swatch)| *swatch).collect();
-    page::rendered("comparison.html", &Page { palette, view, tables })
+    page::rendered("comparison.html", &Page { palette, view, tables, filters: filters(view) })
+}
+
+fn filters(view: &Comparison) -> Vec<Choice> {
+    let rows: Vec<&Keys> = view.tables.iter().flat_map(|table| table.rows.iter().map(|row| &row.keys)).collect();
+    let pick = |key: &str, ours| Pick { key: key.to_owned(), text: key.to_owned(), ours };
+    let tokens = |text: &str| text.split(" → ").map(|tokens| tokens.parse().unwrap_or(0)).collect::<Vec<i64>>();
+    let by_tokens = |text: &str| (tokens(text).first().copied().unwrap_or(0), tokens(text).last().copied().unwrap_or(0));
+    let named = |of: fn(&Keys) -> &str| move |keys: &&Keys| -> Placed { ((0, 0), pick(of(keys), false)) };
+    choices(
+        &rows,
+        &[
+            ("class", "Class", &|keys| ((0, 0), pick(&keys.class, true))),
+            ("model", "Model", &named(|keys| &keys.model)),
+            ("backend", "Backend", &named(|keys| &keys.backend)),
+            ("quant", "Quant", &named(|keys| &keys.quant)),
+            ("workload", "Workload", &|keys| (by_tokens(&keys.workload), pick(&keys.workload, false))),
+            ("status", "Verdict", &|keys| ((0, 0), pick(&keys.status, true))),
+        ],
+    )
 }
 
 fn table(table: &Table) -> Result<TableView<'_>, ReportError> {

@@ -19,6 +19,7 @@ fn hostile() -> Comparison {
             class: evil(),
             better: "lower is better",
             rows: vec![Row {
+                keys: Keys { backend: evil(), model: evil(), quant: evil(), workload: evil(), status: evil(), class: evil() },
                 cell: evil(),
                 device: evil(),
                 a: "100.0".to_owned(),
@@ -40,7 +41,7 @@ fn hostile() -> Comparison {
 #[test]
 fn whatever_a_run_says_is_text() {
     let page = page::render(&hostile()).expect("a page");
-    assert!(!page.contains("<script") && !page.contains("alert(1)<"), "{page}");
+    assert!(page.matches("<script").count() == 1 && !page.contains("alert(1)<"), "{page}");
     assert!(page.contains("default-src &#x27;none&#x27;") || page.contains("default-src 'none'"));
     assert!(page.matches("&lt;script&gt;").count() > 20, "every word of it is on the page");
     assert!(!page.contains("http:") && !page.contains("https:") && !page.contains("src="), "it loads nothing");

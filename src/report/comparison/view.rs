@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+pub use crate::report::model::view::Keys;
 use crate::words;
 
 /// Two runs, compared.
@@ -77,6 +78,8 @@ pub struct Table {
 /// One cell.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
+    /// What it is about, for the filters; its status is its verdict.
+    pub keys: Keys,
     /// Its id.
     pub cell: String,
     /// Its device, where there are several.

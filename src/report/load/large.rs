@@ -1,19 +1,20 @@
 //! The tables that grow with the run: read side by side, each in one pass.
 
-use std::{path::Path, rc::Rc, thread};
+use std::{collections::BTreeMap, path::Path, rc::Rc, thread};
 
 use bench_tables::{Columns, Wanted};
 
-use super::types::CellKey;
+use super::timeline::sampled;
+use super::types::{CellKey, Timeline};
 use crate::results::{
-    read::{TableError, columns, visible},
+    read::{TableError, columns, complaint, visible},
     schema::{LAYERS, SAMPLES, TELEMETRY, TOKENS, Table},
 };
 
 /// What is taken of them; a table that the folder lacks is `None`.
 pub struct Large {
-    /// Samples of the first measured launches.
-    pub telemetry: Option<Columns>,
+    /// Samples of the first measured launches, by cell, and what is to be said of the table.
+    pub telemetry: Option<(BTreeMap<CellKey, Timeline>, Option<String>)>,
     /// Tokens of the measured launches.
     pub tokens: Option<Columns>,
     /// Queries of the measured launches.
@@ -55,11 +56,14 @@ const OF_LAYERS: Wanted = Wanted {
     only: &[],
 };
 
-/// Reads them.
+/// Reads them; the largest beside the others.
 pub fn large(dir: &Path) -> Result<Large, TableError> {
     let read = |table: &'static Table, wanted: Wanted<'static>| move || columns(dir, table, &wanted);
     thread::scope(|scope| {
-        let telemetry = scope.spawn(read(&TELEMETRY, OF_TELEMETRY));
+        let telemetry = scope.spawn(|| {
+            let of = |table: Columns| (sampled(&table), complaint(TELEMETRY.file, table.cut, table.not_numbers()));
+            read(&TELEMETRY, OF_TELEMETRY)().map(|table| table.map(of))
+        });
         let (layers, tokens, samples) = (read(&LAYERS, OF_LAYERS)(), read(&TOKENS, OF_TOKENS)(), read(&SAMPLES, OF_SAMPLES)());
         let telemetry = telemetry.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Ok(Large { telemetry: telemetry?, tokens: tokens?, samples: samples?, layers: layers? })

@@ -12,4 +12,4 @@ mod types;
 pub use phases::PhaseShare;
 pub use places::{Fallback, Support};
 pub use run::load;
-pub use types::{Cell, Estimate, Launches, Layer, Phase, Run, Series, Soak, Status, Timeline, is_composed, is_self_made};
+pub use types::{Cell, Estimate, Launches, Layer, Phase, Run, Series, Soak, Sort, Status, Timeline, is_composed, is_self_made};

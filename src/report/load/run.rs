@@ -13,7 +13,7 @@ use super::large::{Large, by_cell, large};
 use super::phases::phases;
 use super::places::places;
 use super::soak::soaks;
-use super::timeline::timelines;
+use super::timeline::arrived;
 use super::types::{Cell, CellKey, Estimate, Launches, Run, Status};
 use crate::report::ReportError;
 use crate::results::read::{Loaded, complaint, read};
@@ -38,8 +38,16 @@ pub fn load(dir: &Path) -> Result<Run, ReportError> {
     if let Some(table) = noted(&mut run.problems, "no distribution of token latencies", tokens.as_ref(), TOKENS.file) {
         run.gaps = gaps(table, queries.as_ref());
     }
-    noted(&mut run.problems, "nothing over time: memory, temperatures, clocks", telemetry.as_ref(), TELEMETRY.file);
-    run.timelines = timelines(telemetry.as_ref(), tokens.as_ref(), samples.as_ref());
+    match telemetry {
+        None => run.problems.push(missing(TELEMETRY.file, "nothing over time: memory, temperatures, clocks")),
+        Some((timelines, complaint)) => {
+            run.timelines = timelines;
+            run.problems.extend(complaint);
+        }
+    }
+    if let Some(tokens) = &tokens {
+        arrived(tokens, samples.as_ref(), &mut run.timelines);
+    }
     soaks(dir, &mut run)?;
     phases(dir, &mut run)?;
     places(dir, &mut run)?;
@@ -52,10 +60,14 @@ pub fn load(dir: &Path) -> Result<Run, ReportError> {
 /// A large table, and what is to be said of it.
 fn noted<'a>(problems: &mut Vec<String>, lost: &str, table: Option<&'a Columns>, file: &str) -> Option<&'a Columns> {
     match table {
-        None => problems.push(format!("{file} is missing: {lost}")),
+        None => problems.push(missing(file, lost)),
         Some(table) => problems.extend(complaint(file, table.cut, table.not_numbers())),
     }
     table
+}
+
+fn missing(file: &str, lost: &str) -> String {
+    format!("{file} is missing: {lost}")
 }
 
 fn manifest(dir: &Path, problems: &mut Vec<String>) -> Value {

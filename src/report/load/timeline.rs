@@ -11,15 +11,6 @@ use crate::results::read::visible;
 /// Times to first token in ms by cell and query.
 type Prefills = BTreeMap<CellKey, BTreeMap<i64, f64>>;
 
-/// The first measured launch of every cell. What is missing of the tables is said where they are read.
-pub fn timelines(telemetry: Option<&Columns>, tokens: Option<&Columns>, samples: Option<&Columns>) -> BTreeMap<CellKey, Timeline> {
-    let mut found = telemetry.map(sampled).unwrap_or_default();
-    if let Some(tokens) = tokens {
-        arrived(tokens, &samples.map(prefills).unwrap_or_default(), &mut found);
-    }
-    found
-}
-
 fn prefills(samples: &Columns) -> Prefills {
     let [launch, query, ttft] = ["launch", "query", "ttft_ms"].map(|name| samples.numbers(name));
     let mut found = Prefills::new();
@@ -31,7 +22,8 @@ fn prefills(samples: &Columns) -> Prefills {
     found
 }
 
-fn sampled(table: &Columns) -> BTreeMap<CellKey, Timeline> {
+/// What the samples of the first measured launches tell.
+pub fn sampled(table: &Columns) -> BTreeMap<CellKey, Timeline> {
     let mut found: BTreeMap<CellKey, Timeline> = BTreeMap::new();
     for mut series in table.series(&["device", "cell", "source", "name"], "t_ms", "value") {
         let word = |column: &str| visible(table.words(column).at(series.row));
@@ -56,7 +48,9 @@ fn sampled(table: &Columns) -> BTreeMap<CellKey, Timeline> {
     found
 }
 
-fn arrived(table: &Columns, prefills: &Prefills, into: &mut BTreeMap<CellKey, Timeline>) {
+/// Puts the arrivals of tokens beside them, and the phases that these make together with the times to first token.
+pub fn arrived(table: &Columns, samples: Option<&Columns>, into: &mut BTreeMap<CellKey, Timeline>) {
+    let prefills = samples.map(prefills).unwrap_or_default();
     let [launch, query, t] = ["launch", "query", "t_ms"].map(|name| table.numbers(name));
     for (key, rows) in by_cell(table) {
         let Some(timeline) = into.get_mut(&key) else { continue };

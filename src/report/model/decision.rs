@@ -8,16 +8,20 @@ use super::figures::DASH;
 use super::view::{Decision, DecisionGroup, Grid};
 use crate::registry::card;
 use crate::report::selection::{
-    Candidate, Finding, Group, Place, Selected, Selection, deciding, figure_words, first_words, ordered, sure_words,
+    Candidate, Finding, Group, Joint, Place, Selection, deciding, figure_words, first_words, ordered, sure_words,
 };
 use crate::words::{percent, tenths};
 
-/// What the page says of a selection, or of why there is none.
-pub fn decision(selected: &Selected) -> Decision {
-    match selected {
+/// What the page says beside a run of the selection that it is part of, or of why there is none. One of several sessions stands beside the first.
+pub fn decision(selected: &[Joint], run: usize) -> Decision {
+    let Some(joint) = selected.iter().find(|joint| joint.places.contains(&run)) else { return Decision::default() };
+    match &joint.selected {
+        Ok(found) if joint.places[0] != run => Decision { with: found.runs.first().cloned(), ..Decision::default() },
         Err(why) => Decision { why_not: Some(why.to_string()), ..Decision::default() },
         Ok(found) => Decision {
+            with: None,
             why_not: None,
+            sessions: if found.runs.len() > 1 { found.runs.clone() } else { Vec::new() },
             preset: found.use_case.as_ref().map(|u| format!("{}: {}", u.title, u.what)).unwrap_or_default(),
             groups: found.groups.iter().map(|group| view(found, group)).collect(),
             cards: cards(found),
@@ -34,7 +38,7 @@ fn view(selection: &Selection, group: &Group) -> DecisionGroup {
         class: group.class.clone(),
         answer: sentences.next().unwrap_or_default(),
         sentences: sentences.collect(),
-        notes: group.rankings.iter().map(|ranking| format!("Timed {}: {}.", ranking.timing, sure_words(&ranking.sure))).collect(),
+        notes: group.rankings.iter().map(|ranking| format!("Timed {}: {}.", ranking.timing, sure_words(ranking))).collect(),
         candidates: candidates(selection, group),
         findings: findings(selection, group),
     }
@@ -84,7 +88,7 @@ fn findings(selection: &Selection, group: &Group) -> Grid {
             need.words.clone(),
             need.origin.word().to_owned(),
             finding.standing.word().to_owned(),
-            dash(judged.map(|judged| judged.cell.clone())),
+            dash(judged.map(|judged| finding.run.iter().fold(judged.cell.clone(), |cell, run| format!("{cell} ({run})")))),
             dash(value),
             dash(interval),
             dash(judged.filter(|judged| judged.n > 0).map(|judged| judged.n.to_string())),

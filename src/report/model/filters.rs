@@ -5,11 +5,11 @@ use super::panel::class_title;
 use super::view::{Choice, Keys, Pick};
 use crate::report::load::{Cell, Run};
 
-/// Cells of a run that nobody needs to filter.
+/// Rows that nobody needs to filter.
 const FEW: usize = 8;
 
-/// A choice of a cell, with what it is sorted by before its text.
-type Placed = ((i64, i64), Pick);
+/// A choice of a row, with what it is sorted by before its text.
+pub type Placed = ((i64, i64), Pick);
 
 /// What these cells, which share a row, are about.
 pub fn keys(cells: &[&Cell]) -> Keys {
@@ -32,14 +32,37 @@ pub fn keys(cells: &[&Cell]) -> Keys {
     }
 }
 
+/// Name and label of a filter, and which choice of it a row is.
+pub type By<'a, T> = (&'static str, &'static str, &'a dyn Fn(&T) -> Placed);
+
 /// The filters of a run: of what its cells have in common there is none.
 pub fn filters(run: &Run) -> Vec<Choice> {
-    if run.cells.len() <= FEW {
+    let named = |key: &str| ((0, 0), Pick { key: key.to_owned(), text: key.to_owned(), ours: false });
+    let ours = |key: &str, text: String| ((0, 0), Pick { key: key.to_owned(), text, ours: true });
+    choices(
+        &run.cells,
+        &[
+            ("class", "Class", &|cell: &Cell| ours(&cell.class, class_title(&cell.class))),
+            ("model", "Model", &|cell| named(&cell.model)),
+            ("backend", "Backend", &|cell| named(&cell.backend)),
+            ("quant", "Quant", &|cell| named(&cell.quant)),
+            ("workload", "Workload", &|cell| {
+                let of = (cell.prompt, cell.generate);
+                (of, Pick { key: workload(of), text: workload(of), ours: false })
+            }),
+            ("status", "Status", &|cell| ours(cell.status.word(), cell.status.word().to_owned())),
+        ],
+    )
+}
+
+/// The filters of rows that are more than a few, each of what not all have in common.
+pub fn choices<T>(rows: &[T], by: &[By<T>]) -> Vec<Choice> {
+    if rows.len() <= FEW {
         return Vec::new();
     }
-    let by = |name, label, of: &dyn Fn(&Cell) -> Placed| {
+    let choice = |&(name, label, of): &By<T>| {
         let mut values: Vec<Placed> = Vec::new();
-        for value in run.cells.iter().map(of) {
+        for value in rows.iter().map(of) {
             if !values.contains(&value) {
                 values.push(value);
             }
@@ -47,18 +70,5 @@ pub fn filters(run: &Run) -> Vec<Choice> {
         values.sort_by(|a, b| (a.0, &a.1.text).cmp(&(b.0, &b.1.text)));
         Choice { name, label, values: values.into_iter().map(|(_, pick)| pick).collect() }
     };
-    let named = |key: &str| ((0, 0), Pick { key: key.to_owned(), text: key.to_owned(), ours: false });
-    let ours = |key: &str, text: String| ((0, 0), Pick { key: key.to_owned(), text, ours: true });
-    let all = vec![
-        by("class", "Class", &|cell| ours(&cell.class, class_title(&cell.class))),
-        by("model", "Model", &|cell| named(&cell.model)),
-        by("backend", "Backend", &|cell| named(&cell.backend)),
-        by("quant", "Quant", &|cell| named(&cell.quant)),
-        by("workload", "Workload", &|cell| {
-            let of = (cell.prompt, cell.generate);
-            (of, Pick { key: workload(of), text: workload(of), ours: false })
-        }),
-        by("status", "Status", &|cell| ours(cell.status.word(), cell.status.word().to_owned())),
-    ];
-    all.into_iter().filter(|choice| choice.values.len() > 1).collect()
+    by.iter().map(choice).filter(|choice| choice.values.len() > 1).collect()
 }

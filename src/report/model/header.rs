@@ -8,22 +8,21 @@ use super::headline::headlines;
 use super::machine::{at, environment, facts, runtimes, text, tool, warnings};
 use super::panel::all;
 use super::roof::Best;
-use super::view::{Fact, Page, RunView};
+use super::view::{Decision, Fact, Page, RunView};
 use crate::report::ReportError;
 use crate::report::charts::{MODEL, PALETTE, PARTS, PHASES};
 use crate::report::load::{Cell, Run, is_self_made};
-use crate::report::selection::Selected;
+use crate::report::selection::Joint;
 use crate::results::{manifest::are_sides, schema::METRICS};
 
 /// The page of these runs, each with what is selected of it or why nothing is.
-pub fn page(runs: &[Run], selected: &[Selected]) -> Result<Page, ReportError> {
+pub fn page(runs: &[Run], selected: &[Joint]) -> Result<Page, ReportError> {
     let colours = Colours::of(runs);
     let best = Best::of(runs);
     let views = runs
         .iter()
-        .zip(selected)
         .enumerate()
-        .map(|(index, (run, selected))| view(run, selected, index, &colours, &best))
+        .map(|(index, run)| view(run, decision(selected, index), index, &colours, &best))
         .collect::<Result<Vec<_>, _>>()?;
     let title = match views.as_slice() {
         [one] => one.scenario.clone(),
@@ -35,22 +34,23 @@ pub fn page(runs: &[Run], selected: &[Selected]) -> Result<Page, ReportError> {
     let self_made = runs.iter().flat_map(|run| &run.cells).any(self_made);
     let palette = PALETTE.iter().chain(PARTS).chain(PHASES.iter().chain(MODEL).map(|(_, swatch)| swatch)).copied().collect();
     let paired = matches!(runs, [a, b] if are_sides(&a.manifest, &b.manifest));
-    Ok(Page { title, tool, self_made, palette, definitions, paired, runs: views })
+    Ok(Page { origin: String::new(), title, tool, self_made, palette, definitions, paired, runs: views })
 }
 
-fn view(run: &Run, selected: &Selected, index: usize, colours: &Colours, best: &Best) -> Result<RunView, ReportError> {
+fn view(run: &Run, decision: Decision, index: usize, colours: &Colours, best: &Best) -> Result<RunView, ReportError> {
     let anchor = format!("r{index}");
     let id = text(at(&run.manifest, &["run"])).unwrap_or_else(|| run.folder.clone());
     Ok(RunView {
         scenario: text(at(&run.manifest, &["scenario", "name"])).unwrap_or_else(|| id.clone()),
         facts: facts(&run.manifest, &id),
         runtimes: runtimes(&run.manifest, colours),
+        manifest: run.manifest.is_object(),
         counts: counts(run),
         sentences: sentences(run),
         headlines: headlines(run, &anchor, colours),
         many: run.cells.len() > BEHIND,
         filters: filters(run),
-        decision: decision(selected),
+        decision,
         panels: all(run, &anchor, colours, best)?,
         // The panels' order, so that the rows of one class stand together.
         failures: panels(run).into_iter().flat_map(|(class, device)| gone(&cells_of(run, class, device), colours)).collect(),

@@ -10,7 +10,7 @@ mod details;
 mod device;
 mod failures;
 mod figures;
-mod filters;
+pub(super) mod filters;
 mod groups;
 mod header;
 mod headline;

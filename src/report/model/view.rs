@@ -7,6 +7,8 @@ use crate::report::charts::Swatch;
 /// The page.
 #[derive(Debug, Serialize)]
 pub struct Page {
+    /// The tag that says what it is made of; whoever reads the runs knows.
+    pub origin: String,
     pub title: String,
     pub tool: String,
     /// An artifact was made by bench itself, which limits what its token check says.
@@ -34,6 +36,8 @@ pub struct RunView {
     pub scenario: String,
     pub facts: Vec<Fact>,
     pub runtimes: Vec<RuntimeView>,
+    /// Whether there is a manifest to say so.
+    pub manifest: bool,
     pub counts: Vec<Count>,
     pub sentences: Vec<String>,
     pub headlines: Vec<Headline>,
@@ -52,6 +56,10 @@ pub struct RunView {
 /// What to ship.
 #[derive(Debug, Default, Serialize)]
 pub struct Decision {
+    /// The run beside which the selection stands, where this one is another session of the same.
+    pub with: Option<String>,
+    /// The runs that are sessions of one thing; empty where it is one.
+    pub sessions: Vec<String>,
     /// Why nothing was selected.
     pub why_not: Option<String>,
     /// The preset, in a sentence; empty without one.
@@ -106,11 +114,17 @@ pub struct HeadRow {
 /// What a row is about, for the filters; a row of several cells has several values, one a line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Keys {
+    /// Its backend.
     pub backend: String,
+    /// Its model.
     pub model: String,
+    /// Its quantisation.
     pub quant: String,
+    /// Prompt and generated tokens: `512 → 128`.
     pub workload: String,
+    /// How it ended; of a comparison, its verdict.
     pub status: String,
+    /// Class of its device.
     pub class: String,
 }
 
@@ -320,7 +334,7 @@ pub struct Badge {
 }
 
 /// A drawing with its legend and the table behind it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Chart {
     pub title: String,
     pub caption: String,
@@ -332,14 +346,14 @@ pub struct Chart {
 }
 
 /// A line of a legend; `key` is a drawing of ours.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct LegendKey {
     pub key: String,
     pub text: String,
 }
 
 /// A plain table; the first column is text, the others are figures unless `text` is set.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Grid {
     pub title: String,
     pub columns: Vec<String>,

@@ -1,7 +1,12 @@
 //! Which pictures a page has, and what must stand on each.
 
+use std::borrow::Cow;
+
 use super::names::Names;
-use crate::report::model::view::{Chart, Page, Panel, RunView};
+use crate::{
+    lang::Voice,
+    report::model::view::{Chart, Page, Panel, RunView},
+};
 
 /// On every picture of emulated cells, since it may be looked at without its page.
 const EMULATED: &str = "Emulator time is not device time, not even in proportion: it says nothing about a chip.";
@@ -16,15 +21,35 @@ pub struct Picture<'a> {
     /// What it shows.
     pub title: String,
     /// What it is of: class, device and model.
-    pub of: String,
+    pub of: Vec<String>,
     /// What nobody may overlook.
-    pub warning: Option<&'static str>,
+    pub warning: Option<String>,
     /// The chart.
-    pub chart: &'a Chart,
+    pub chart: Cow<'a, Chart>,
     /// Sentences beneath, after the chart's own.
     pub notes: Vec<String>,
     /// Where the figures come from.
     pub source: String,
+}
+
+impl Picture<'_> {
+    /// The same in another language; its name is a file's and stays.
+    pub fn said(mut self, voice: &Voice) -> Self {
+        let of_many = |texts: &[String]| texts.iter().map(|text| voice.text(text)).collect();
+        let chart = self.chart.to_mut();
+        (chart.caption, chart.svg) = (voice.text(&chart.caption), voice.html(&chart.svg));
+        for entry in &mut chart.legend {
+            entry.text = voice.text(&entry.text);
+        }
+        Self {
+            title: voice.text(&self.title),
+            of: of_many(&self.of),
+            warning: self.warning.map(|text| voice.text(&text)),
+            notes: of_many(&self.notes),
+            source: voice.text(&self.source),
+            ..self
+        }
+    }
 }
 
 /// Every chart of a page, in its order.
@@ -45,17 +70,16 @@ fn of_panel<'a>(found: &mut Vec<Picture<'a>>, names: &mut Names, prefix: &str, r
     // `title` has the chart's own in place of `{}`: on the page a heading above it says the rest.
     let mut add = |charts: &mut dyn Iterator<Item = &'a Chart>, model: &str, title: &str, notes: &[&str]| {
         for chart in charts {
-            let of =
-                [panel.title.as_str(), &panel.device, model].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" · ");
+            let of = [panel.title.as_str(), &panel.device, model].into_iter().filter(|word| !word.is_empty());
             let title = title.replace("{}", &chart.title);
             // How intervals are made is of no use beneath a chart without any.
             let told = |note: &&&str| !note.is_empty() && (!note.starts_with("Interval") || chart.caption.contains("interval"));
             found.push(Picture {
                 name: names.unique(&[prefix, &panel.class, &panel.device, model, &title]),
                 title,
-                of,
-                warning: panel.emulator.then_some(EMULATED),
-                chart,
+                of: of.map(str::to_owned).collect(),
+                warning: panel.emulator.then(|| EMULATED.to_owned()),
+                chart: Cow::Borrowed(chart),
                 notes: notes.iter().filter(told).map(|note| (*note).to_owned()).collect(),
                 source: format!("Run {} of scenario “{}”, by {tool}. “The table” is that of the run's report.", run.id, run.scenario),
             });

@@ -9,7 +9,10 @@ use std::{
 use super::collect::{Picture, pictures};
 use super::png::{Fonts, PngError, pixels_of};
 use super::sheet::sheet;
-use crate::report::{ReportError, model::view::Page, page::put};
+use crate::{
+    lang::Voice,
+    report::{ReportError, model::view::Page, page::put},
+};
 
 /// What kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,8 +43,8 @@ pub struct Written {
 
 /// Writes a file for each chart of the page into `folder`, each whole or not at all. One that needs another font is left out and named; without
 /// any font none is written.
-pub fn write(page: &Page, folder: &Path, kind: Kind, fonts: &Fonts) -> Result<Written, ReportError> {
-    let pictures = pictures(page);
+pub fn write(page: &Page, folder: &Path, kind: Kind, fonts: &Fonts, voice: &Voice) -> Result<Written, ReportError> {
+    let pictures: Vec<Picture> = pictures(page).into_iter().map(|picture| picture.said(voice)).collect();
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let share = pictures.len().div_ceil(workers).max(1);
     let parts: Vec<Result<Written, ReportError>> = thread::scope(|scope| {

@@ -72,13 +72,13 @@ impl Sheet {
 
 /// The SVG document of a picture.
 pub fn sheet(picture: &Picture) -> Result<String, ReportError> {
-    let chart = picture.chart;
+    let (chart, of) = (picture.chart.as_ref(), picture.of.join(" · "));
     let (drawn, _, _) = charts::inside(&chart.svg).ok_or_else(|| ReportError::Chart("its element can't be read".into()))?;
     let scale = (WIDE / drawn).clamp(1.0, LARGEST);
     let mut sheet = Sheet { body: String::new(), y: EDGE * 0.6, wide: drawn * scale };
     sheet.text(&picture.title, 24.0, INK, 600);
-    sheet.text(&picture.of, 16.0, MUTED, 400);
-    if let Some(warning) = picture.warning {
+    sheet.text(&of, 16.0, MUTED, 400);
+    if let Some(warning) = &picture.warning {
         sheet.text(warning, 15.0, ALERT, 600);
     }
     sheet.y += 14.0;
@@ -90,11 +90,13 @@ pub fn sheet(picture: &Picture) -> Result<String, ReportError> {
     let top = sheet.y;
     sheet.y += sheet.place(&chart.svg, (EDGE, top), scale)? + 10.0;
     let words = std::iter::once(&chart.caption).chain(&picture.notes).map(|note| note.trim()).filter(|note| !note.is_empty());
-    sheet.text(&words.collect::<Vec<_>>().join(" "), 13.0, MUTED, 400);
+    // Chinese has no space between two sentences.
+    let beneath = words.fold(String::new(), |all, note| if all.is_empty() || all.ends_with('。') { all + note } else { all + " " + note });
+    sheet.text(&beneath, 13.0, MUTED, 400);
     sheet.y += 4.0;
     sheet.text(&picture.source, 12.0, MUTED, 400);
     let (whole_width, whole_height) = ((sheet.wide + 2.0 * EDGE).round(), (sheet.y + EDGE * 0.7).round());
-    let (title, of, fonts) = (escaped(&picture.title), escaped(&picture.of), escaped(FONTS));
+    let (title, of, fonts) = (escaped(&picture.title), escaped(&of), escaped(FONTS));
     Ok(legal(&format!(
         r##"<?xml version="1.0" encoding="UTF-8"?>
 <svg xmlns="http://www.w3.org/2000/svg" width="{whole_width}" height="{whole_height}" viewBox="0 0 {whole_width} {whole_height}" font-family="{fonts}" role="img">

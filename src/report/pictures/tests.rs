@@ -2,8 +2,11 @@
 
 use std::{fs, path::Path};
 
-use super::{Fonts, Kind, PngError, collect::pictures, png::pixels_of, sheet::sheet};
-use crate::report::{Report, synthetic};
+use super::{Fonts, Kind, PngError, collect::pictures, files, png::pixels_of, sheet::sheet, words::width};
+use crate::{
+    lang::{Lang, Voice},
+    report::{Report, synthetic},
+};
 
 fn report() -> (tempfile::TempDir, Report) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -107,5 +110,59 @@ fn what_a_device_prints_is_text_in_a_well_formed_document() {
         if at % 6 == 0 {
             pixels_of(&svg, &latin()).expect("an XML reader reads it");
         }
+    }
+}
+
+/// What a drawing says, in its order, and all the rest of it.
+fn apart(svg: &str) -> (Vec<String>, String) {
+    let (parts, last) = svg.rsplit_once("</text>").expect("a drawing with words");
+    let cut = parts.split("</text>").filter_map(|part| part.rsplit_once('>').map(|(rest, text)| (text.trim().to_owned(), rest)));
+    let (texts, rest): (Vec<String>, Vec<&str>) = cut.unzip();
+    // What a screen reader says of the whole is words as well.
+    let rest =
+        (rest.join("") + last).split('"').enumerate().filter(|(at, _)| *at != 7).map(|(_, part)| part.to_owned()).collect::<String>();
+    (texts, rest)
+}
+
+#[test]
+fn chinese_pictures_draw_the_same_and_their_words_have_room() {
+    let (_keep, report) = report();
+    let voice = Voice::beside(Lang::Zh, &report.html().expect("a page"));
+    let (mut wide, mut chinese) = (Vec::new(), 0);
+    for (english, said) in pictures(report.page()).into_iter().zip(pictures(report.page())) {
+        let said = said.said(&voice);
+        assert_eq!(english.name, said.name, "names of files are for programs");
+        let ((here, drawn), (there, redrawn)) = (apart(&english.chart.svg), apart(&said.chart.svg));
+        assert_eq!(drawn, redrawn, "{}", said.name);
+        for (english, said) in here.iter().zip(&there) {
+            chinese += usize::from(english != said);
+            // The drawing left as much room as the English words take.
+            if width(said) > 1.1 * width(english) + 0.5 {
+                wide.push(format!("{english}: {said}"));
+            }
+        }
+    }
+    assert!(wide.is_empty() && chinese > 80, "{chinese} are Chinese; too wide:\n{}", wide.join("\n"));
+}
+
+#[test]
+fn chinese_pictures_need_a_font_for_chinese_and_name_it() {
+    let (keep, report) = report();
+    let voice = Voice::beside(Lang::Zh, &report.html().expect("a page"));
+    let all = pictures(report.page()).len();
+    let of = |kind, folder: &str| files::write(report.page(), &keep.path().join(folder), kind, &latin(), &voice).expect("pictures");
+    let pixels = of(Kind::Png, "png");
+    assert_eq!((pixels.files.len(), pixels.refused.len()), (0, all), "DejaVu has no Han");
+    for (name, error) in &pixels.refused {
+        assert!(matches!(error, PngError::Missing(_)) && error.to_string().contains("fonts-noto-cjk"), "{name}: {error}");
+    }
+    // SVG needs no font here.
+    let drawings = of(Kind::Svg, "svg");
+    assert_eq!((drawings.files.len(), drawings.refused.len()), (all, 0));
+    for file in drawings.files {
+        let svg = fs::read_to_string(&file).expect("a picture");
+        let emulated = file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("emulator-"));
+        assert_eq!(svg.contains("模拟器时间不是设备时间"), emulated, "{}", file.display());
+        assert!(svg.contains("运行 20261201T101500Z-pc-7f3a") && !svg.contains("Run 2026"), "{}", file.display());
     }
 }

@@ -37,11 +37,19 @@ pub fn lines(text: &str, most: f64) -> Vec<String> {
     found.into_iter().map(|line| line.trim_end().to_owned()).filter(|line| !line.is_empty()).collect()
 }
 
-/// Words with the space behind them; wide characters each for itself.
+/// Signs of Chinese that begin no line, and those that end none (GB/T 15834-2011, 5.1).
+const CLOSING: &str = "，。；：、？！）》”%";
+const OPENING: &str = "（《“";
+
+/// Words with the space behind them; wide characters each for itself, but not apart from a sign that may not begin or end a line.
 fn pieces(text: &str) -> Vec<String> {
     let mut found: Vec<String> = vec![String::new()];
     for c in text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }) {
-        let begins = found.last().is_some_and(|piece| piece.ends_with(' ') && c != ' ') || em(c) > 1.0;
+        let last = found.last().and_then(|piece| piece.chars().next_back());
+        let wide = |c: char| em(c) > 1.0;
+        let parts = wide(c) || last.is_some_and(|last| wide(last) && c != ' ');
+        let stays = CLOSING.contains(c) || last.is_some_and(|last| OPENING.contains(last));
+        let begins = last.is_some_and(|last| last == ' ' && c != ' ') || (parts && !stays);
         match found.last_mut().filter(|_| !begins) {
             Some(piece) => piece.push(c),
             None => found.push(c.to_string()),
@@ -81,6 +89,9 @@ mod tests {
         assert!(broken.len() > 2 && broken.iter().all(|line| width(line) <= 14.0), "{broken:?}");
         assert_eq!(broken.join(" "), text);
         assert_eq!(lines("首词元延迟与解码速度", 4.3), ["首词元延", "迟与解码", "速度"]);
+        // A full stop goes with what it ends, a bracket with what is in it; a word after Han is whole.
+        assert_eq!(lines("首词元延。解码（速度）", 4.3), ["首词元", "延。解码", "（速度）"]);
+        assert_eq!(lines("解码 tok 延迟token", 4.4), ["解码 tok", "延迟", "token"]);
         assert!(lines(&"x".repeat(99), 12.0).iter().all(|line| width(line) <= 12.0));
         assert!(lines("", 9.0).is_empty() && lines("   ", 9.0).is_empty());
     }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bench_backend_api::{Axis, Setting};
 
 use super::{
+    sessions::Session,
     standing::findings,
     types::{Candidate, Standing, State},
     wish::Wish,
@@ -13,15 +14,17 @@ use super::{
 use crate::{
     gate::{
         require::Judged,
-        run::{Cell, Key, Run},
+        run::{Cell, Key},
     },
     report::{load::is_composed, timing::Timing},
-    scenario::{Plan, PlannedCell},
+    scenario::PlannedCell,
 };
 
 /// A cell with its row.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
+    /// Place of its session.
+    pub session: usize,
     /// As planned.
     pub planned: &'a PlannedCell,
     /// Device and id.
@@ -83,16 +86,20 @@ impl Entry<'_> {
     }
 }
 
-/// The candidates of a run. A cell of the plan without a row is none of anybody.
-pub fn pools<'a>(plan: &'a Plan, run: &'a Run, wish: &Wish, judged: &[Judged]) -> Vec<Pool<'a>> {
-    let mut rows: BTreeMap<&str, Vec<(&Key, &Cell)>> = BTreeMap::new();
-    for (key, cell) in &run.cells {
-        rows.entry(&key.cell).or_default().push((key, cell));
-    }
+/// The candidates of some sessions, with what was judged in each. A cell of the plan without a row is none of anybody.
+pub fn pools<'a>(sessions: &'a [Session], wish: &Wish, judged: &[Vec<Judged>]) -> Vec<Pool<'a>> {
     let mut pools: Vec<Pool> = Vec::new();
-    for planned in &plan.cells {
-        for (key, row) in rows.get(planned.id.as_str()).into_iter().flatten().copied() {
-            let entry = Entry { planned, key, row };
+    for (session, Session { plan, run }) in sessions.iter().enumerate() {
+        let mut rows: BTreeMap<&str, Vec<(&Key, &Cell)>> = BTreeMap::new();
+        for (key, cell) in &run.cells {
+            rows.entry(&key.cell).or_default().push((key, cell));
+        }
+        let of_planned = |planned: &'a PlannedCell| {
+            let rows = rows.get(planned.id.as_str()).cloned().unwrap_or_default();
+            rows.into_iter().map(move |(key, row)| Entry { session, planned, key, row })
+        };
+        for entry in plan.cells.iter().flat_map(of_planned) {
+            let (planned, key, row) = (entry.planned, entry.key, entry.row);
             let (class, model) = (row.field("device_class"), planned.cell.model.name.as_str());
             let same = |pool: &Pool| pool.class == class && pool.device == key.device && pool.model == model;
             let place = pools.iter().position(same).unwrap_or_else(|| {
@@ -104,7 +111,7 @@ pub fn pools<'a>(plan: &'a Plan, run: &'a Run, wish: &Wish, judged: &[Judged]) -
     }
     for pick in pools.iter_mut().flat_map(|pool| &mut pool.picks) {
         describe(pick);
-        pick.candidate.findings = findings(pick, wish, judged);
+        pick.candidate.findings = findings(pick, wish, sessions, judged);
         pick.candidate.state = state(pick);
     }
     let rank = |class: &str| ["phone", "board", "pc", "emulator"].iter().position(|known| *known == class).unwrap_or(4);

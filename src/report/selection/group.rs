@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     candidates::{Entry, Pick, Pool},
-    rank::{Term, front, middle, order, scores, sure},
+    rank::{Term, front, led, middle, order, scores, sure},
     samples::{Sample, damage, sample, way},
     types::{Among, Dim, Dropped, Finding, Group, Place, Ranking, Standing, State, Weight},
     verdict,
@@ -20,7 +20,8 @@ use crate::{
 const FRONT: [&str; 5] = ["ttft", "decode", "memory", "energy", "sustained-ratio"];
 
 type Workload = (u32, u32, u32, String);
-type Measured = BTreeMap<Workload, Sample>;
+/// By workload and session.
+type Measured = BTreeMap<(Workload, usize), Sample>;
 
 /// What is said of a pool. `busy`: what else its computer did, in words.
 pub fn group(pool: &Pool, wish: &Wish, busy: Option<&str>) -> Group {
@@ -72,10 +73,14 @@ fn ranking(timing: &str, among: Among, places: &[usize], picks: &[Pick], weights
     let sum: f64 = common.iter().map(|(weight, ..)| weight.share).sum();
     for (weight, subject, found) in common {
         let share = weight.share / sum;
-        let exponent = signed(subject, share / found.workloads.len() as f64);
-        for (place, samples) in found.samples.into_iter().enumerate() {
-            values[place].push(geometric_mean(&samples));
-            terms[place].extend(samples.into_iter().map(|sample| Term { exponent, sample }));
+        for (place, samples) in found.samples.iter().enumerate() {
+            values[place].push(found.geometric_mean(samples));
+            let term = |(part, sample): (&Part, &Sample)| Term {
+                exponent: signed(subject, share * part.share),
+                sample: sample.clone(),
+                session: part.session,
+            };
+            terms[place].extend(found.parts.iter().zip(samples).map(term));
         }
         let unit = subject.units.first().map_or("", |(unit, _)| unit).to_owned();
         let workloads = found.workloads.iter().map(words).collect();
@@ -85,6 +90,8 @@ fn ranking(timing: &str, among: Among, places: &[usize], picks: &[Pick], weights
     let (on_front, front_over, front_without) = pareto(&all);
     let scores = scores(&terms);
     let (sure, firsts) = sure(&terms);
+    let best = order(&scores);
+    let (sessions, led) = best.first().map_or((0, 0), |best| led(&terms, *best));
     let place = |place: usize| Place {
         candidate: places[place],
         score: scores[place],
@@ -93,8 +100,8 @@ fn ranking(timing: &str, among: Among, places: &[usize], picks: &[Pick], weights
         on_front: on_front[place],
     };
     // Without anything to weigh there is no order.
-    let places = if dims.is_empty() { Vec::new() } else { order(&scores).into_iter().map(place).collect() };
-    Ranking { timing: timing.to_owned(), among, dims, dropped, places, sure, front_over, front_without }
+    let places = if dims.is_empty() { Vec::new() } else { best.into_iter().map(place).collect() };
+    Ranking { timing: timing.to_owned(), among, dims, dropped, places, sure, sessions, led, front_over, front_without }
 }
 
 /// What all candidates have of a metric.
@@ -102,8 +109,24 @@ struct Common {
     workloads: Vec<Workload>,
     /// Some have more.
     cut: bool,
-    /// By candidate, in the order of the workloads.
+    /// Workloads in sessions.
+    parts: Vec<Part>,
+    /// By candidate, in the order of the parts.
     samples: Vec<Vec<Sample>>,
+}
+
+/// A workload in a session.
+struct Part {
+    session: usize,
+    /// Its share of the metric: workloads count alike, and so do the sessions of each.
+    share: f64,
+}
+
+impl Common {
+    /// Over workloads and sessions.
+    fn geometric_mean(&self, samples: &[Sample]) -> f64 {
+        self.parts.iter().zip(samples).map(|(part, sample)| part.share * middle(sample).ln()).sum::<f64>().exp()
+    }
 }
 
 /// The workloads at which all have a metric, or who lacks it.
@@ -112,8 +135,10 @@ fn shared(all: &[&Pick], subject: &Subject) -> Result<Common, String> {
     if let Some(words) = all.iter().flat_map(|pick| pick.counted()).find_map(damaged) {
         return Err(words);
     }
-    let measured: Vec<Measured> =
-        all.iter().map(|pick| pick.counted().filter_map(|entry| Some((entry.workload(), sample(subject, entry)?))).collect()).collect();
+    let measured: Vec<Measured> = all
+        .iter()
+        .map(|pick| pick.counted().filter_map(|entry| Some(((entry.workload(), entry.session), sample(subject, entry)?))).collect())
+        .collect();
     let lacking: Vec<&str> = all.iter().zip(&measured).filter(|(_, own)| own.is_empty()).map(|(p, _)| p.candidate.name.as_str()).collect();
     match lacking[..] {
         [] => {}
@@ -121,18 +146,25 @@ fn shared(all: &[&Pick], subject: &Subject) -> Result<Common, String> {
         [one] => return Err(format!("not measured for {one}")),
         [first, ..] => return Err(format!("not measured for {} and {} more", first, lacking.len() - 1)),
     }
-    let every: BTreeSet<&Workload> = measured.iter().flat_map(BTreeMap::keys).collect();
-    let workloads: Vec<Workload> = every.iter().copied().filter(|w| measured.iter().all(|own| own.contains_key(w))).cloned().collect();
-    if workloads.is_empty() {
+    let every: BTreeSet<&(Workload, usize)> = measured.iter().flat_map(BTreeMap::keys).collect();
+    let common: Vec<&(Workload, usize)> = every.iter().copied().filter(|key| measured.iter().all(|own| own.contains_key(key))).collect();
+    if common.is_empty() {
         return Err("no workload was measured for all".to_owned());
     }
-    let weighed = |entry: &&Entry| workloads.contains(&entry.workload());
+    let mut sessions: BTreeMap<&Workload, usize> = BTreeMap::new();
+    for (workload, _) in &common {
+        *sessions.entry(workload).or_default() += 1;
+    }
+    let part =
+        |(workload, session): &&(Workload, usize)| Part { session: *session, share: 1.0 / (sessions.len() * sessions[workload]) as f64 };
+    let weighed = |entry: &&Entry| common.contains(&&(entry.workload(), entry.session));
     let ways: BTreeSet<String> = all.iter().flat_map(|pick| pick.counted().filter(weighed).map(|entry| way(subject, entry))).collect();
     if ways.len() > 1 {
         return Err(format!("measured in {} ways, which are not set against each other", ways.len()));
     }
-    let samples = measured.iter().map(|own| workloads.iter().filter_map(|w| own.get(w).cloned()).collect()).collect();
-    Ok(Common { cut: every.len() > workloads.len(), workloads, samples })
+    let samples = measured.iter().map(|own| common.iter().filter_map(|key| own.get(key).cloned()).collect()).collect();
+    let workloads = sessions.keys().copied().cloned().collect();
+    Ok(Common { cut: every.len() > common.len(), parts: common.iter().map(part).collect(), workloads, samples })
 }
 
 fn pareto(all: &[&Pick]) -> (Vec<bool>, Vec<String>, Vec<String>) {
@@ -144,7 +176,7 @@ fn pareto(all: &[&Pick]) -> (Vec<bool>, Vec<String>, Vec<String>) {
             Ok(found) => {
                 over.push(word.to_owned());
                 for (own, samples) in values.iter_mut().zip(&found.samples) {
-                    own.push(signed(subject, geometric_mean(samples)));
+                    own.push(signed(subject, found.geometric_mean(samples)));
                 }
             }
         }
@@ -154,10 +186,6 @@ fn pareto(all: &[&Pick]) -> (Vec<bool>, Vec<String>, Vec<String>) {
 
 fn signed(subject: &Subject, value: f64) -> f64 {
     if subject.higher_is_better { value } else { -value }
-}
-
-fn geometric_mean(samples: &[Sample]) -> f64 {
-    (samples.iter().map(|sample| middle(sample).ln()).sum::<f64>() / samples.len() as f64).exp()
 }
 
 fn words((prompt, generated, context, batch): &Workload) -> String {

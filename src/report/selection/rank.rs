@@ -1,5 +1,7 @@
 //! The order of candidates, how sure its first place is, and the Pareto front. Plain numbers in, plain numbers out.
 
+use std::collections::BTreeSet;
+
 use super::{samples::Sample, types::Sure};
 use crate::stats::{self, DEFAULT_SEED, FEWEST_FOR_RATIO, Factor, N_SMALL, Values, first_shares, interval};
 
@@ -16,6 +18,8 @@ pub struct Term {
     pub exponent: f64,
     /// What was measured.
     pub sample: Sample,
+    /// In which session.
+    pub session: usize,
 }
 
 /// The score of each candidate: the product of its values, each over the best one and to the power of its weight, that is the weighted geometric
@@ -25,6 +29,17 @@ pub fn scores(candidates: &[Vec<Term>]) -> Vec<f64> {
     let logs: Vec<Vec<f64>> = candidates.iter().map(|terms| terms.iter().map(|term| log(term, middle(&term.sample))).collect()).collect();
     let best = |place: usize| logs.iter().map(|own| own[place]).fold(f64::NEG_INFINITY, f64::max);
     logs.iter().map(|own| own.iter().enumerate().map(|(place, log)| log - best(place)).sum::<f64>().exp()).collect()
+}
+
+/// How many sessions there are, and in how many this candidate has the highest score of what was measured there.
+pub fn led(candidates: &[Vec<Term>], who: usize) -> (usize, usize) {
+    let sessions: BTreeSet<usize> = candidates.iter().flatten().map(|term| term.session).collect();
+    let leads = |session: &&usize| {
+        let within = |terms: &Vec<Term>| terms.iter().filter(|term| term.session == **session).cloned().collect::<Vec<_>>();
+        let scores = scores(&candidates.iter().map(within).collect::<Vec<_>>());
+        scores.iter().all(|score| *score <= scores[who])
+    };
+    (sessions.len(), sessions.iter().filter(leads).count())
 }
 
 /// Places of the candidates, best first; those with one score stay in their order.

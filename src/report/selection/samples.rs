@@ -19,7 +19,7 @@ pub enum Sample {
     Launches {
         /// Number and value of each launch, by number.
         values: Vec<(i64, f64)>,
-        /// Cells of one name share their launches, so that these are drawn together.
+        /// Cells of one name share their launches, so that these are drawn together; no launch is of two sessions.
         bundle: String,
     },
 }
@@ -77,6 +77,7 @@ fn launches(column: &'static str, entry: &Entry) -> Option<Sample> {
     let values: Vec<(i64, f64)> = entry.row.metrics.get(column)?.iter().map(|launch| (launch.launch, launch.value)).collect();
     let sound = !values.is_empty() && values.iter().all(|(_, value)| value.is_finite() && *value > 0.0);
     let bundle = entry.planned.launch_group.map_or_else(|| entry.planned.id.clone(), |group| format!("group {group}"));
+    let bundle = format!("session {}, {bundle}", entry.session);
     sound.then_some(Sample::Launches { values, bundle })
 }
 

@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 
 use super::{
-    candidates::Pick,
+    candidates::{Entry, Pick},
+    sessions::Session,
     types::{Finding, Standing},
     wish::Wish,
 };
@@ -17,28 +18,31 @@ use crate::{
 pub const OF_WORKLOAD: [&str; 4] = ["prompt-tokens", "gen-tokens", "context", "batch"];
 
 /// What is said of each requirement that is about a candidate.
-pub fn findings(pick: &Pick, wish: &Wish, judged: &[Judged]) -> Vec<Finding> {
+pub fn findings(pick: &Pick, wish: &Wish, sessions: &[Session], judged: &[Vec<Judged>]) -> Vec<Finding> {
     let about = |requirement: &Requirement| {
         let mut choice = requirement.clone();
         choice.cells.retain(|key, _| !OF_WORKLOAD.contains(&key.as_str()));
         pick.entries.iter().any(|entry| choice.selects(&entry.planned.cell))
     };
     let needs = wish.requirements.iter().enumerate().filter(|(_, requirement)| about(requirement));
-    needs.map(|(need, _)| finding(need, pick, judged)).collect()
+    needs.map(|(need, _)| finding(need, pick, sessions, judged)).collect()
 }
 
-fn finding(need: usize, pick: &Pick, judged: &[Judged]) -> Finding {
-    let own = |one: &&Judged| {
-        one.requirement == need && pick.entries.iter().any(|entry| entry.key.cell == one.cell && entry.key.device == one.device)
+fn finding(need: usize, pick: &Pick, sessions: &[Session], judged: &[Vec<Judged>]) -> Finding {
+    let all = judged.iter().enumerate().flat_map(|(session, judged)| judged.iter().map(move |one| (session, one)));
+    let own = |(session, one): &(usize, &Judged)| {
+        let is = |entry: &Entry| entry.session == *session && entry.key.cell == one.cell && entry.key.device == one.device;
+        one.requirement == need && pick.entries.iter().any(is)
     };
-    // The first of equals: the order is that of the plan.
-    let worst = judged.iter().filter(own).reduce(|worst, next| if worse(next, worst) == Ordering::Greater { next } else { worst });
+    // The first of equals: the order is that of the sessions, and of the plan.
+    let worst = all.filter(own).reduce(|worst, next| if worse(next.1, worst.1) == Ordering::Greater { next } else { worst });
     match worst {
-        None => Finding { need, standing: Standing::NotMeasured, judged: None, why: "no cell has these conditions".to_owned() },
-        Some(worst) => {
+        None => Finding { need, standing: Standing::NotMeasured, judged: None, run: None, why: "no cell has these conditions".to_owned() },
+        Some((session, worst)) => {
             let known = ["not measured: ", DAMAGED].into_iter().find_map(|beginning| worst.why.strip_prefix(beginning));
             let why = known.unwrap_or(&worst.why).to_owned();
-            Finding { need, standing: standing(worst), judged: Some(worst.clone()), why }
+            let run = (sessions.len() > 1).then(|| sessions[session].run.id.clone());
+            Finding { need, standing: standing(worst), judged: Some(worst.clone()), run, why }
         }
     }
 }

@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use crate::gate::require::Judged;
 
-/// The selection of one run.
+/// The selection of one run, or of several that are sessions of one scenario on one device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Selection {
-    /// Id of the run.
-    pub run: String,
+    /// Ids of the runs.
+    pub runs: Vec<String>,
     /// The preset that was used.
     pub use_case: Option<UseCase>,
     /// What is needed: the scenario's requirements, then the preset's that it has none of.
@@ -133,7 +133,7 @@ pub struct Candidate {
     pub reason: Option<String>,
     /// What is said of each requirement that is about it.
     pub findings: Vec<Finding>,
-    /// Ids of its cells that count.
+    /// Ids of its cells that count, of each session.
     pub cells: Vec<String>,
     /// How many of its cells do not count.
     pub lost: usize,
@@ -179,6 +179,8 @@ pub struct Finding {
     pub standing: Standing,
     /// The cell that stands worst, with its figures; absent where no cell of the candidate has the conditions.
     pub judged: Option<Judged>,
+    /// Id of the run in which it does, of several.
+    pub run: Option<String>,
     /// Why it is not decided.
     pub why: String,
 }
@@ -226,6 +228,10 @@ pub struct Ranking {
     pub places: Vec<Place>,
     /// How sure the first place is.
     pub sure: Sure,
+    /// Sessions that were weighed: launches tell how sure an order is within each, and only several how it comes out another time.
+    pub sessions: usize,
+    /// In how many of them the first place has the highest score of what was measured there.
+    pub led: usize,
     /// What the Pareto front looks at.
     pub front_over: Vec<String>,
     /// What it can't look at, since not every candidate has it.

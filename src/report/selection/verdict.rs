@@ -62,6 +62,8 @@ pub fn verdict(group: &Group, wish: &Wish, busy: Option<&str>) -> Verdict {
     }
     let name = &group.candidates[first].name;
     let open = caveats(group, ranking, first);
+    let within = within(ranking);
+    let steady = ranking.led as f64 >= TOLD * ranking.sessions as f64;
     match &ranking.sure {
         Sure::Alone if wish.needs.is_empty() => {
             nothing(format!("{name} is the only candidate with figures, and nothing is required: there is no choice to make"))
@@ -72,23 +74,26 @@ pub fn verdict(group: &Group, wish: &Wish, busy: Option<&str>) -> Verdict {
             let candidates = ranking.places.iter().take(*equals).map(|place| place.candidate).collect();
             Verdict { kind: Answer::NotToldApart, candidates, reason: "they are equal in all that was weighed".to_owned() }
         }
+        // What launches can't tell: the next session may come out as the odd one did.
+        Sure::Bootstrap { .. } | Sure::Intervals { .. } if !steady => not_told(
+            ranking,
+            format!("{name} leads by the medians of all sessions together, and only in {} of the {}", ranking.led, ranking.sessions),
+        ),
         Sure::Bootstrap { resamples, first: share, .. } if *share >= TOLD => recommended(
             first,
-            format!("{name} is first in {} of {resamples} resamples of the launches, within this session only{open}", share_words(*share)),
+            format!("{name} is first in {} of {resamples} resamples of the launches, {within}{open}", share_words(*share)),
         ),
         Sure::Intervals { launches, ahead: true } => recommended(
             first,
             format!(
-                "{name} is ahead even with the bad ends of its 95 % intervals against the good ends of the others'; {launches} launches are too few for a bootstrap, and it holds within this session only{open}"
+                "{name} is ahead even with the bad ends of its 95 % intervals against the good ends of the others'; {launches} launches are too few for a bootstrap, and it holds {within}{open}"
             ),
         ),
         Sure::Bootstrap { resamples, first: share, .. } => {
             let may = |place: &&super::types::Place| place.candidate == first || place.first.is_some_and(|share| share >= MAY_BE_FIRST);
             let candidates: Vec<usize> = ranking.places.iter().filter(may).map(|place| place.candidate).collect();
-            let reason = format!(
-                "{name} leads and is first in {} of {resamples} resamples of the launches only, within this session",
-                share_words(*share)
-            );
+            let reason =
+                format!("{name} leads and is first in {} of {resamples} resamples of the launches only, {within}", share_words(*share));
             Verdict { kind: Answer::NotToldApart, candidates, reason }
         }
         Sure::Intervals { launches, ahead: false } => not_told(
@@ -104,6 +109,15 @@ pub fn verdict(group: &Group, wish: &Wish, busy: Option<&str>) -> Verdict {
                 is_are_launches(*launches)
             ),
         ),
+    }
+}
+
+/// Where an order holds.
+pub fn within(ranking: &Ranking) -> String {
+    match ranking.sessions {
+        0 | 1 => "within this session only".to_owned(),
+        n if n == ranking.led => format!("within {n} sessions, in each of which it leads"),
+        n => format!("within {n} sessions, in {} of which it leads", ranking.led),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     types::{Among, Answer, Candidate, Finding, Group, Origin, Ranking, Selection, Standing, State, Sure},
-    verdict::share_words,
+    verdict::{share_words, within},
 };
 use crate::words::{aligned, count, figure, percent, tenths};
 
@@ -190,18 +190,16 @@ pub fn first_words(first: Option<f64>) -> String {
 }
 
 /// How sure a ranking is, in words.
-pub fn sure_words(sure: &Sure) -> String {
-    match sure {
+pub fn sure_words(ranking: &Ranking) -> String {
+    let within = within(ranking);
+    match &ranking.sure {
         Sure::Alone => "one candidate: nothing to order".to_owned(),
         Sure::Exact { .. } => "what was weighed has no spread".to_owned(),
         Sure::Bootstrap { resamples, launches, .. } => {
-            format!("{resamples} resamples of the launches ({launches} or more behind each value), within this session only")
+            format!("{resamples} resamples of the launches ({launches} or more behind each value), {within}")
         }
         Sure::Intervals { launches, .. } => {
-            format!(
-                "{} behind a value at least: too few for a bootstrap, so that intervals decide, within this session only",
-                count(*launches, "launch")
-            )
+            format!("{} behind a value at least: too few for a bootstrap, so that intervals decide, {within}", count(*launches, "launch"))
         }
         Sure::Unknown { launches } => format!("{} behind a value: too few to tell how sure the order is", count(*launches, "launch")),
     }

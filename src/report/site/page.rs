@@ -11,11 +11,12 @@ use std::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::view::{DevicePage, Link, Site, Trends};
+use super::view::{Link, Site, TrendPage, Trends};
 use crate::{
     report::{
         ReportError,
         charts::{Swatch, VERDICTS, spark},
+        origin,
         page::{put, rendered},
     },
     safe::visible,
@@ -36,7 +37,7 @@ struct Index<'a> {
 struct Trended<'a> {
     palette: Vec<Swatch>,
     tool: &'a str,
-    device: &'a DevicePage,
+    view: &'a TrendPage,
     drawings: Vec<Vec<String>>,
 }
 
@@ -47,22 +48,31 @@ const MARK: &str = "<meta name=\"generator\" content=\"bench trends\">";
 /// are not touched.
 pub fn write(site: &Site, out: &Path) -> Result<PathBuf, ReportError> {
     let palette = || VERDICTS.iter().map(|(_, swatch)| *swatch).collect();
-    for device in &site.pages {
-        let drawings = device.trends.iter().map(drawings).collect::<Result<Vec<_>, _>>()?;
-        let page = rendered("device.html", &shown(&Trended { palette: palette(), tool: &site.tool, device, drawings }))?;
-        put(page.as_bytes(), out, &device.file)?;
+    // Before the others are written: where case makes no difference, the old name may be the new one's.
+    clear(site, out)?;
+    for view in &site.pages {
+        let drawings = view.trends.iter().map(drawings).collect::<Result<Vec<_>, _>>()?;
+        let page = rendered("trends.html", &shown(&Trended { palette: palette(), tool: &site.tool, view, drawings }))?;
+        put(page.as_bytes(), out, &view.file)?;
     }
-    let index = put(rendered("site.html", &shown(&Index { palette: palette(), site }))?.as_bytes(), out, INDEX)?;
+    put(rendered("site.html", &shown(&Index { palette: palette(), site }))?.as_bytes(), out, INDEX)
+}
+
+/// Removes pages of trends that are none of the site's.
+fn clear(site: &Site, out: &Path) -> Result<(), ReportError> {
     let kept: BTreeSet<&str> = site.pages.iter().map(|page| page.file.as_str()).collect();
-    let ours = |name: &String| fs::read_to_string(out.join(name)).is_ok_and(|page| page.contains(MARK));
-    for name in names(out)?.iter().filter(|name| is_of_a_device(name) && !kept.contains(name.as_str()) && ours(name)) {
-        match fs::remove_file(out.join(name)) {
+    let begins = |name: &str| name.starts_with("device-") || name.starts_with("model-");
+    let is_one = |name: &String| name.strip_suffix(".html").is_some_and(begins);
+    // No folder yet is one without pages.
+    for name in names(out).unwrap_or_default().iter().filter(|name| is_one(name) && !kept.contains(name.as_str())) {
+        let path = out.join(name);
+        match origin::says(&path, MARK).then(|| fs::remove_file(&path)) {
             // Another bench may have been here.
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(ReportError::io(out.join(name))(error)),
+            Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => return Err(ReportError::io(path)(error)),
             _ => {}
         }
     }
-    Ok(index)
+    Ok(())
 }
 
 /// What a page says with every text of it made visible: names of folders, manifests and judgements come from anywhere.
@@ -81,10 +91,6 @@ fn shown(page: &impl Serialize) -> Value {
 fn drawings(trends: &Trends) -> Result<Vec<String>, ReportError> {
     let name = |cell: &str| format!("{} of {cell} over the runs; its verdict and last figure stand beside it", trends.metric);
     trends.rows.iter().map(|row| spark(&row.values, &row.steps, row.verdict, &name(&row.cell))).collect()
-}
-
-fn is_of_a_device(name: &str) -> bool {
-    name.strip_prefix("device-").and_then(|rest| rest.strip_suffix(".html")).is_some()
 }
 
 fn names(folder: &Path) -> Result<Vec<String>, ReportError> {
@@ -106,8 +112,11 @@ pub fn others(out: &Path, known: &BTreeSet<String>) -> Vec<Link> {
     found.into_iter().map(|name| Link { href: Some(format!("{}/{INDEX}", href(&name))), text: name }).collect()
 }
 
-/// Whether a run's page is there and not older than what it is made of.
+/// Whether a run's page is there, is made of it alone by this program and in this language, and is not older than its tables.
 pub fn is_fresh(run: &Path, page: &Path) -> bool {
+    if !origin::says(page, &origin::tag(&[run.to_owned()], None)) {
+        return false;
+    }
     let changed = |path: &Path| fs::metadata(path).and_then(|found| found.modified()).ok();
     let made_of = |path: &Path| {
         path.extension().is_some_and(|end| end == "csv")

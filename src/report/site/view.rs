@@ -34,8 +34,10 @@ pub struct Site {
     pub others: Vec<Link>,
     /// What is odd.
     pub remarks: Vec<String>,
-    /// Pages of trends.
-    pub pages: Vec<DevicePage>,
+    /// What is judged, and which change matters, in words.
+    pub asked: String,
+    /// Pages of trends, of devices and of models.
+    pub pages: Vec<TrendPage>,
 }
 
 /// One run.
@@ -77,8 +79,8 @@ pub struct DeviceRow {
 /// One model.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ModelRow {
-    /// Its name.
-    pub model: String,
+    /// Its name and page.
+    pub model: Link,
     /// Backends with a cell of it.
     pub backends: String,
     /// Devices with a cell of it.
@@ -87,6 +89,8 @@ pub struct ModelRow {
     pub cells: usize,
     /// The last run with one of them.
     pub last: Link,
+    /// Verdicts of the last runs, in words.
+    pub tally: String,
 }
 
 /// A figure that is worse than the nights before it.
@@ -98,6 +102,8 @@ pub struct Worse {
     pub device: Link,
     /// The scenario.
     pub scenario: String,
+    /// Class of the device for this cell.
+    pub class: String,
     /// The metric.
     pub metric: &'static str,
     /// How much, with its interval.
@@ -132,19 +138,34 @@ pub struct LeftOut {
     pub why: String,
 }
 
-/// A device's page.
+/// The page of trends of a device, or of a model.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct DevicePage {
+pub struct TrendPage {
     /// Its file in the site's folder.
     pub file: String,
-    /// Its name.
-    pub device: String,
-    /// Of the index.
-    pub row: DeviceRow,
-    /// Its runs, the newest first.
+    /// What it is of: `Device` or `Model`.
+    pub of: &'static str,
+    /// The name of that.
+    pub name: String,
+    /// What is known of it: a name, and one or more values.
+    pub facts: Vec<(&'static str, Vec<Link>)>,
+    /// Verdicts of the last runs, in words.
+    pub tally: String,
+    /// Runs that it is in, the newest first.
     pub runs: Vec<RunRow>,
-    /// The trends by scenario, class and metric.
+    /// The trends by scenario, class and metric, and by device on a model's page.
     pub trends: Vec<Trends>,
+    /// What was never measured, and has no trend.
+    pub never: Vec<Never>,
+}
+
+/// Metrics that no run has measured.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Never {
+    /// Scenario and class, and device on a model's page.
+    pub of: String,
+    /// Columns.
+    pub metrics: String,
 }
 
 /// The cells of one scenario, class and metric.
@@ -152,6 +173,8 @@ pub struct DevicePage {
 pub struct Trends {
     /// The scenario.
     pub scenario: String,
+    /// The device, where the page is not its own.
+    pub device: Option<Link>,
     /// Class of the device for these cells.
     pub class: String,
     /// Column of the metric.

@@ -14,6 +14,7 @@ use crate::{
     device::Device,
     results::{
         manifest::{CellFacts, Manifest, ScenarioRef, Tool, host_state},
+        others,
         schema::FORMAT_VERSION,
     },
     run::artifacts::{QUANT_NATIVE, ReadyCell},
@@ -71,6 +72,7 @@ impl<D: Device> Session<'_, D> {
                     facts.clone_from(before);
                 }
             }
+            others::resume(&old.host, &mut manifest.host);
             manifest.started_utc = old.started_utc;
             manifest.segments = old.segments.into_iter().chain(manifest.segments).collect();
         }

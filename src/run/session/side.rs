@@ -15,7 +15,7 @@ use crate::{
         folder::FolderError,
         journal::Journal,
         launches::{self, Recorded},
-        manifest::{Manifest, host_state},
+        manifest::Manifest,
         portable::Portable,
     },
     run::{
@@ -36,6 +36,10 @@ impl<'a> Opened<'a> {
     pub(super) fn new<D: Device>(setup: &Setup<'a, D>) -> Result<Self, FolderError> {
         let run = &setup.folder.path;
         let resumed = run.join("journal.jsonl").is_file();
+        if resumed {
+            // Before its torn end is cut off.
+            launches::all_named(run)?;
+        }
         let (journal, torn) = Journal::open(run)?;
         let before = if resumed { launches::read(run, &setup.device.facts().name)? } else { Recorded::default() };
         Ok(Self { recorder: Recorder { journal, console: setup.console, error: Mutex::new(None) }, before, torn })
@@ -130,7 +134,9 @@ impl<'a, D: Device> Side<'a, D> {
         let soaked = measured.iter().filter(|place| plan.soaked().contains(place)).count();
         let launches = measured.len() * plan.measure.repetitions_max as usize + profiled + soaked;
         let done = self.history.done.iter().filter(|(place, ..)| measured.contains(place)).count();
-        self.manifest = self.session.manifest(&self.ready)?;
+        // The host as it was before bench itself made anything: the load of that is no sign of others.
+        let host = std::mem::take(&mut self.manifest.host);
+        self.manifest = Manifest { host, ..self.session.manifest(&self.ready)? };
         let class = |place: &usize| self.manifest.cells.get(&plan.cells[*place].id).map(|facts| facts.device_class);
         let emulated = measured.iter().filter(|place| class(place) == Some(DeviceClass::Emulator)).count();
         recorder.say(&Event::Ready { cells: measured.len(), launches, done, emulated });
@@ -163,9 +169,6 @@ impl<'a, D: Device> Side<'a, D> {
         let places = Portable::new(&setup.folder.path);
         manifest.warnings = recorded.warnings.iter().map(|w| places.text(w)).collect();
         manifest.device_says = setup.device.says();
-        if let Some(load) = host_state().remove("load") {
-            manifest.host.insert("load_end".to_owned(), load);
-        }
         let mut trips: Vec<f64> = recorded.launches.iter().map(|(_, r)| r.round_trips as f64).collect();
         trips.retain(|n| *n > 0.0);
         if let (Some(median), Some(says)) = (stats::median(&trips), manifest.device_says.as_object_mut()) {

@@ -54,6 +54,18 @@ pub enum Problem {
         /// Columns of the header.
         columns: usize,
     },
+    /// Not a byte.
+    #[error("it is empty")]
+    Empty,
+    /// The file ends within its first line, so that nobody knows its columns.
+    #[error("it is cut off in its first line")]
+    Header,
+    /// A line of other bytes than text: bench writes UTF-8.
+    #[error("line {line} is no text")]
+    NoText {
+        /// Counted from 1.
+        line: u64,
+    },
     /// Nothing to choose the rows by.
     #[error("it has no column {0}")]
     Column(String),
@@ -74,12 +86,48 @@ pub fn read(path: &Path, wanted: &Wanted<'_>) -> Result<Columns, Problem> {
     in_parts(path, wanted, parts)
 }
 
-/// The same in so many parts at once. A part begins after the end of a line. That this is no end of a line within quotes is known afterwards, by the
+/// Sees that a file is a table from its first line to its last: text, and as many values in each line as there are columns. Gives the byte at which a
+/// last line without an end begins: it is half a line, and may be anything.
+pub fn check(path: &Path) -> Result<Option<u64>, Problem> {
+    let length = path.metadata()?.len();
+    if length == 0 {
+        return Err(Problem::Empty);
+    }
+    let ends = ends(path, length)?;
+    let mut reader = ReaderBuilder::new().flexible(true).has_headers(false).buffer_capacity(BUFFER).from_reader(File::open(path)?);
+    let (mut record, mut columns) = (ByteRecord::new(), None);
+    loop {
+        let begin = reader.position().byte();
+        if !reader.read_byte_record(&mut record)? {
+            break;
+        }
+        if !ends && reader.position().byte() >= length {
+            return if columns.is_none() { Err(Problem::Header) } else { Ok(Some(begin)) };
+        }
+        let line = record.position().map_or(0, csv::Position::line);
+        if str::from_utf8(record.as_slice()).is_err() {
+            return Err(Problem::NoText { line });
+        }
+        let (found, columns) = (record.len(), *columns.get_or_insert(record.len()));
+        if found != columns {
+            return Err(Problem::Ragged { line, found, columns });
+        }
+    }
+    if columns.is_none() { Err(Problem::Empty) } else { Ok(None) }
+}
+
+/// [`read`] in so many parts at once. A part begins after the end of a line. That this is no end of a line within quotes is known afterwards, by the
 /// number of quotes in the parts; if it is one, or if anything is wrong, the file is read in one.
 pub(crate) fn in_parts(path: &Path, wanted: &Wanted<'_>, parts: usize) -> Result<Columns, Problem> {
     let length = path.metadata()?.len();
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(BufReader::new(File::open(path)?));
     let header = reader.byte_headers()?.clone();
+    if length == 0 {
+        return Err(Problem::Empty);
+    }
+    if !ends(path, length)? && reader.position().byte() >= length {
+        return Err(Problem::Header);
+    }
     let table = Table { path, header: &header, wanted, places: Places::of(&header, wanted)?, ends: ends(path, length)?, length };
     let begins = reader.position().byte();
     let mut cuts = vec![begins];
@@ -153,45 +201,129 @@ impl<'a> Places<'a> {
 impl Table<'_> {
     /// The rows from one byte to another.
     fn part(&self, from: u64, to: u64) -> Result<Part, Problem> {
+        match self.plain(from, to)? {
+            Some(part) => Ok(part),
+            None => self.quoted(from, to),
+        }
+    }
+
+    fn open(&self, from: u64, to: u64) -> io::Result<io::Take<File>> {
         let mut file = File::open(self.path)?;
         file.seek(SeekFrom::Start(from))?;
-        let source = Quotes { bytes: BufReader::with_capacity(BUFFER, file).take(to - from), odd: false };
+        Ok(file.take(to - from))
+    }
+
+    /// Where neither a quote nor a carriage return stands, which is nearly every table of bench, a comma ends a value and a line feed a row. `None` where
+    /// one stands.
+    fn plain(&self, from: u64, to: u64) -> Result<Option<Part>, Problem> {
+        let mut bytes = self.open(from, to)?;
+        let mut taken = Taken::of(self);
+        let mut buffer = vec![0; BUFFER];
+        // Bytes of the buffer that are of the file, and lines that have passed.
+        let (mut filled, mut line) = (0, 0_u64);
+        let mut ends: Vec<(usize, usize)> = Vec::with_capacity(self.header.len());
+        loop {
+            if filled == buffer.len() {
+                buffer.resize(2 * filled, 0);
+            }
+            let read = bytes.read(&mut buffer[filled..])?;
+            if read == 0 {
+                break;
+            }
+            filled += read;
+            let whole = buffer[..filled].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+            let (mut value, mut row) = (0, 0);
+            for (at, byte) in buffer[..whole].iter().enumerate() {
+                match byte {
+                    b',' => {
+                        ends.push((value, at));
+                        value = at + 1;
+                    }
+                    b'\n' => {
+                        line += 1;
+                        ends.push((value, at));
+                        value = at + 1;
+                        // An empty line is none.
+                        if at > row {
+                            taken.row(ends.len(), line, |place| ends.get(place).map(|(begin, end)| &buffer[*begin..*end]))?;
+                        }
+                        ends.clear();
+                        row = at + 1;
+                    }
+                    b'"' | b'\r' => return Ok(None),
+                    _ => {}
+                }
+            }
+            buffer.copy_within(whole..filled, 0);
+            filled -= whole;
+        }
+        // Of a last line without an end nothing is taken, whatever stands in it.
+        Ok(Some(Part { columns: taken.columns(filled > 0), within_quotes: false }))
+    }
+
+    /// Any CSV.
+    fn quoted(&self, from: u64, to: u64) -> Result<Part, Problem> {
+        let source = Quotes { bytes: self.open(from, to)?, odd: false };
         let mut reader = ReaderBuilder::new().flexible(true).has_headers(false).buffer_capacity(BUFFER).from_reader(source);
-        let mut words: Vec<_> = self.places.words.iter().map(|place| (*place, Dictionary::new())).collect();
-        let mut numbers: Vec<_> = self.places.numbers.iter().map(|place| (*place, Numbers::default())).collect();
-        let (mut cut, mut rows) = (false, 0_usize);
+        let mut taken = Taken::of(self);
+        let mut cut = false;
         let mut record = ByteRecord::new();
         while reader.read_byte_record(&mut record)? {
             if !self.ends && from + reader.position().byte() >= self.length {
                 cut = true;
                 break;
             }
-            if record.len() != self.header.len() {
-                // The header is a line too.
-                let line = record.position().map_or(0, csv::Position::line) + 1;
-                return Err(Problem::Ragged { line, found: record.len(), columns: self.header.len() });
-            }
-            let text = |place: Option<usize>| place.and_then(|place| record.get(place)).unwrap_or_default();
-            if self.places.only.iter().any(|(place, wanted)| record.get(*place) != Some(*wanted)) {
-                continue;
-            }
-            rows += 1;
-            for (place, column) in &mut words {
-                column.push(text(*place));
-            }
-            for (place, column) in &mut numbers {
-                column.push(text(*place));
-            }
+            taken.row(record.len(), record.position().map_or(0, csv::Position::line), |place| record.get(place))?;
         }
+        Ok(Part { columns: taken.columns(cut), within_quotes: reader.into_inner().odd })
+    }
+}
+
+/// What is taken of the rows of a part.
+struct Taken<'a> {
+    table: &'a Table<'a>,
+    rows: usize,
+    words: Vec<(Option<usize>, Dictionary)>,
+    numbers: Vec<(Option<usize>, Numbers)>,
+}
+
+impl<'a> Taken<'a> {
+    fn of(table: &'a Table<'a>) -> Self {
+        let words = table.places.words.iter().map(|place| (*place, Dictionary::new())).collect();
+        let numbers = table.places.numbers.iter().map(|place| (*place, Numbers::default())).collect();
+        Self { table, rows: 0, words, numbers }
+    }
+
+    /// A row of so many values, the header's line not counted.
+    fn row<'b>(&mut self, found: usize, line: u64, value: impl Fn(usize) -> Option<&'b [u8]>) -> Result<(), Problem> {
+        let columns = self.table.header.len();
+        if found != columns {
+            return Err(Problem::Ragged { line: line + 1, found, columns });
+        }
+        if self.table.places.only.iter().any(|(place, wanted)| value(*place) != Some(*wanted)) {
+            return Ok(());
+        }
+        let text = |place: Option<usize>| place.and_then(&value).unwrap_or_default();
+        self.rows += 1;
+        for (place, column) in &mut self.words {
+            column.push(text(*place));
+        }
+        for (place, column) in &mut self.numbers {
+            column.push(text(*place));
+        }
+        Ok(())
+    }
+
+    fn columns(self, cut: bool) -> Columns {
         let named = |name: &&str| (*name).to_owned();
-        let columns = Columns {
-            header: self.header.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect(),
+        let wanted = self.table.wanted;
+        Columns {
+            header: self.table.header.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect(),
             cut,
-            rows,
-            words: self.wanted.words.iter().map(named).zip(words.into_iter().map(|(_, column)| column.words)).collect(),
-            numbers: self.wanted.numbers.iter().map(named).zip(numbers.into_iter().map(|(_, column)| column)).collect(),
-        };
-        Ok(Part { columns, within_quotes: reader.into_inner().odd })
+            rows: self.rows,
+            words: wanted.words.iter().map(named).zip(self.words.into_iter().map(|(_, column)| column.words)).collect(),
+            numbers: wanted.numbers.iter().map(named).zip(self.numbers.into_iter().map(|(_, column)| column)).collect(),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 use std::fs;
 
 use super::read::in_parts;
-use super::{Columns, Group, Problem, Series, Wanted, read};
+use super::{Columns, Group, Problem, Series, Wanted, check, read};
 
 fn table(text: &[u8], wanted: &Wanted) -> Result<Columns, Problem> {
     let dir = tempfile::tempdir().unwrap();
@@ -66,15 +66,36 @@ fn half_a_line_is_not_a_row_and_a_ragged_one_is_named() {
     assert_eq!(wrong.to_string(), "line 3 has 2 values for 3 columns");
 }
 
+/// A quoted word sends the whole table through the csv crate; without one our own few lines read it.
+#[test]
+fn both_ways_of_reading_see_the_same() {
+    for body in
+        ["a,1,x\n\n\nb,-2e3,y\n", "a,1,x\n,,\n", "a,1,x\nb,2\n", "a,1,x\nb,2,y,z\n", " a , 1 ,\n", "a,1,x\nb,2", "\n", "", "ü,inf,x\n"]
+    {
+        let all = Wanted { only: &[], ..WANTED };
+        let told = |text: String| {
+            table(text.as_bytes(), &all).map_err(|problem| problem.to_string()).map(|found| {
+                let row = |row: u32| {
+                    (found.words("cell").at(row).to_owned(), found.words("name").at(row).to_owned(), found.numbers("value").at(row))
+                };
+                // Without the first row, which has the quotes.
+                (found.all().into_iter().skip(1).map(row).collect::<Vec<_>>(), found.cut, found.not_numbers())
+            })
+        };
+        assert_eq!(told(format!("cell,value,name\nq,0,q\n{body}")), told(format!("cell,value,name\n\"q\",0,q\n{body}")), "{body:?}");
+        let returns = format!("cell,value,name\nq,0,q\n{body}").replace('\n', "\r\n");
+        assert_eq!(told(returns.clone()).map(|found| found.0), told(returns.replace('\r', "")).map(|found| found.0), "{body:?}");
+    }
+}
+
 #[test]
 fn what_is_missing_is_empty() {
     let found = table(b"pass,cell\nmeasure,a\n", &WANTED).unwrap();
     assert_eq!((found.words("name").at(0), found.numbers("value").at(0)), ("", None));
     assert_eq!(table(b"pass,cell,value\n", &WANTED).unwrap().rows, 0);
-    assert_eq!(table(b"", &Wanted { only: &[], ..WANTED }).unwrap().rows, 0);
-    for nothing in [&b""[..], b"cell,value\na,1\n"] {
-        assert_eq!(table(nothing, &WANTED).unwrap_err().to_string(), "it has no column pass");
-    }
+    // A table has its columns' names at least.
+    assert_eq!(table(b"", &Wanted { only: &[], ..WANTED }).unwrap_err().to_string(), "it is empty");
+    assert_eq!(table(b"cell,value\na,1\n", &WANTED).unwrap_err().to_string(), "it has no column pass");
     // Bytes that are no UTF-8 are one word, not the end of the table.
     assert_eq!(table(b"pass,cell\nmeasure,\xff\n", &WANTED).unwrap().words("cell").at(0), "\u{fffd}");
 }
@@ -112,4 +133,35 @@ fn parts_are_the_whole() {
     assert_eq!((told(4), told(4).unwrap().1, told(4).unwrap().0.len()), (told(1), true, 999));
     fs::write(&path, format!("cell,value,name\n{plain}c,5\n{plain}")).unwrap();
     assert_eq!(told(4).unwrap_err(), "line 1001 has 2 values for 3 columns");
+}
+
+/// What stands where, and what is said of it. Every line that bench writes ends; what comes behind the last end may be half of anything.
+#[test]
+fn a_table_is_seen_through_to_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.csv");
+    let of = |text: &[u8]| {
+        fs::write(&path, text).unwrap();
+        check(&path).map_err(|problem| problem.to_string())
+    };
+    assert_eq!(of(b"a,b\n1,2\n\"3\n,3\",4\n"), Ok(None));
+    assert_eq!(of(b"a,b\n"), Ok(None));
+    assert_eq!(of(b"a,b\n1,2\n3"), Ok(Some(8)));
+    // Half a line within quotes, of which nobody knows where they would end.
+    assert_eq!(of(b"a,b\n1,2\n3,\"x,\ny"), Ok(Some(8)));
+    for (text, says) in [
+        (&b""[..], "it is empty"),
+        (b"\n\n", "it is empty"),
+        (b"a,b", "it is cut off in its first line"),
+        (b"\0\0\0\0", "it is cut off in its first line"),
+        (b"a,b\n1,2\n3\n4,5\n", "line 3 has 1 values for 2 columns"),
+        (b"a,b\n1,2\n3,4,5\n", "line 3 has 3 values for 2 columns"),
+        (b"a,b\n1,2\n\xff,4\n", "line 3 is no text"),
+    ] {
+        assert_eq!(of(text), Err(says.to_owned()), "{text:?}");
+    }
+    for text in [&b""[..], b"a,b"] {
+        fs::write(&path, text).unwrap();
+        assert!(read(&path, &Wanted::default()).is_err(), "{text:?}");
+    }
 }

@@ -11,7 +11,10 @@ use std::{
 use serde_json::json;
 
 use super::*;
-use crate::report::site::GATE;
+use crate::{
+    cli::metric::metrics,
+    report::site::{GATE, INDEX},
+};
 
 #[path = "../../../../tests/support/runs.rs"]
 mod runs;
@@ -38,6 +41,16 @@ struct Place {
 fn place() -> Place {
     let keep = tempfile::tempdir().unwrap();
     Place { runs: keep.path().join("runs"), out: keep.path().join("site"), _keep: keep }
+}
+
+/// The site of these, as it is without options.
+fn site(given: &Path, out: &Path) -> anyhow::Result<Code> {
+    of(&["ttft_ms", "decode_tok_s", "peak_mem_mb"], 0.02, given, out)
+}
+
+fn of(words: &[&str], tolerance: f64, given: &Path, out: &Path) -> anyhow::Result<Code> {
+    let metrics = words.iter().flat_map(|word| metrics(word).unwrap()).collect();
+    main(&Asked { metrics, tolerance, given: &[given.to_owned()], out })
 }
 
 /// Every file of a folder with what changes when it is written anew.
@@ -70,17 +83,18 @@ fn a_new_night_makes_its_page_and_the_index_and_touches_no_other() {
     for day in 0..4 {
         night(day, 1.0).write(&place.runs);
     }
-    assert_eq!(main(std::slice::from_ref(&place.runs), &place.out).unwrap(), Code::Done);
+    assert_eq!(site(&place.runs, &place.out).unwrap(), Code::Done);
     let before = files(&place.out);
-    assert_eq!(before.len(), 6, "index, device, four runs: {before:?}");
+    assert_eq!(before.len(), 7, "index, device, model, four runs: {before:?}");
 
     let tonight = night(4, 1.0).write(&place.runs);
     let changed = |before: &BTreeMap<_, _>| -> BTreeSet<String> {
         files(&place.out).into_iter().filter(|(name, facts)| before.get(name) != Some(facts)).map(|(name, _)| name).collect()
     };
-    main(std::slice::from_ref(&tonight), &place.out).unwrap();
+    site(&tonight, &place.out).unwrap();
     let page = format!("{}/index.html", id_of(&tonight));
-    assert_eq!(changed(&before), BTreeSet::from(["index.html".to_owned(), "device-phone-1.html".to_owned(), page.clone()]));
+    let trends = ["index.html", "device-phone-1.html", "model-tiny.html"].map(str::to_owned);
+    assert_eq!(changed(&before), trends.iter().cloned().chain([page.clone()]).collect::<BTreeSet<_>>());
 
     // Tables that are newer than their page, and a page that was deleted: these two are made, by the folder too.
     let before = files(&place.out);
@@ -88,16 +102,14 @@ fn a_new_night_makes_its_page_and_the_index_and_touches_no_other() {
     let cells = fs::File::options().append(true).open(place.runs.join(&names[0]).join("cells.csv")).unwrap();
     cells.set_modified(std::time::SystemTime::now() + std::time::Duration::from_mins(1)).unwrap();
     fs::remove_file(place.out.join(&names[1]).join("index.html")).unwrap();
-    main(std::slice::from_ref(&place.runs), &place.out).unwrap();
-    let wanted = ["index.html".to_owned(), "device-phone-1.html".to_owned()]
-        .into_iter()
-        .chain(names.iter().map(|name| format!("{name}/index.html")));
+    site(&place.runs, &place.out).unwrap();
+    let wanted = trends.into_iter().chain(names.iter().map(|name| format!("{name}/index.html")));
     assert_eq!(changed(&before), wanted.collect::<BTreeSet<String>>());
     assert!(!files(&place.out).keys().any(|name| name.contains(".html.")), "no half file is left");
 
     // The old night goes with its folder; its page stays and is told apart.
     fs::remove_dir_all(place.runs.join(&names[0])).unwrap();
-    main(std::slice::from_ref(&place.runs), &place.out).unwrap();
+    site(&place.runs, &place.out).unwrap();
     let others = read(&place.out.join("index.html"));
     let others = others.split("Other pages here").nth(1).unwrap();
     assert!(others.contains(&format!("<a href=\"{0}/index.html\">{0}</a>", names[0])) && !others.contains(&names[1]), "{others}");
@@ -119,7 +131,7 @@ fn what_regressed_stepped_and_changed_is_told() {
         worse: vec![format!("{MNN} on phone-1 decode_tok_s: -10 %")],
     };
     keep_gate(&last, &place.out, &record).unwrap();
-    main(std::slice::from_ref(&last), &place.out).unwrap();
+    site(&last, &place.out).unwrap();
     let index = read(&place.out.join("index.html"));
     let part = |from: &str, to: &str| index.split(from).nth(1).unwrap().split(to).next().unwrap().to_owned();
     let worse = part("What regressed</h2>", "</section>");
@@ -133,19 +145,32 @@ fn what_regressed_stepped_and_changed_is_told() {
     );
     assert_eq!(runs.matches("/index.html\"").count(), 1, "runs without a page have no link");
     let models = part("Models</h2>", "</section>");
-    assert!(models.contains("<th scope=\"row\">tiny</th><td>genie, mnn</td>") && models.contains("device-phone-1.html"), "{models}");
+    let linked = "<a href=\"model-tiny.html\">tiny</a></th><td translate=\"no\">genie, mnn</td>";
+    assert!(models.contains(linked) && models.contains("device-phone-1.html"), "{models}");
 
-    let device = read(&place.out.join("device-phone-1.html"));
-    for words in ["step on 2026-01-17", "changed that night: runtime of mnn: MNN 3.6.1 -&gt; MNN 3.7.0", "soc_model 57", "finds "] {
-        assert!(device.contains(words), "{words}");
+    // The two cells are all that the device has, and all of the model: the same trends stand on both pages.
+    let [device, model] = ["device-phone-1.html", "model-tiny.html"].map(|name| read(&place.out.join(name)));
+    for words in ["step on 2026-01-17", "changed that night: runtime of mnn: MNN 3.6.1 -&gt; MNN 3.7.0", "finds "] {
+        assert!(device.contains(words) && model.contains(words), "{words}");
     }
-    // One drawing a cell of the one metric that was measured; the others have cells without a figure, and say so.
-    assert_eq!(device.matches("class=\"spark\"").count(), 6);
-    assert!(device.contains("never measured"));
+    assert!(device.contains("soc_model 57"));
+    let drawn = |page: &str| {
+        page.split("<td class=\"spark\">").skip(1).map(|cell| cell.split("</td>").next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    // One drawing a cell of the one metric that was measured; the others are named once.
+    assert_eq!((drawn(&device).len(), drawn(&device)), (2, drawn(&model)));
+    assert!(
+        device.contains("<th scope=\"row\" translate=\"no\">nightly, phone</th><td class=\"id\">ttft_ms, peak_mem_mb</td>"),
+        "{device}"
+    );
+    assert!(
+        model.contains("<th scope=\"row\" translate=\"no\">phone-1, nightly, phone</th><td class=\"id\">ttft_ms, peak_mem_mb</td>"),
+        "{model}"
+    );
 
     // A judgement that can't be read is no verdict.
     fs::write(place.out.join(id_of(&last)).join("gate.json"), "{\"verdict\": \"pas").unwrap();
-    main(std::slice::from_ref(&last), &place.out).unwrap();
+    site(&last, &place.out).unwrap();
     assert!(read(&place.out.join("index.html")).contains("gate.json can&#x27;t be read"));
 }
 
@@ -174,9 +199,9 @@ fn hostile_names_are_text() {
         worse: vec![EVIL.to_owned()],
     };
     keep_gate(&folder, &place.out, &record).unwrap();
-    main(std::slice::from_ref(&place.runs), &place.out).unwrap();
+    site(&place.runs, &place.out).unwrap();
     let pages: Vec<String> = files(&place.out).into_keys().filter(|name| !name.ends_with(GATE)).collect();
-    assert_eq!(pages.len(), 3, "{pages:?}");
+    assert_eq!(pages.len(), 4, "{pages:?}");
     for name in pages {
         let page = read(&place.out.join(&name));
         for mark in ["<script>alert", "<img", "href=\"javascript:", "\u{202e}"] {
@@ -200,24 +225,131 @@ fn runs_that_can_not_be_read_are_listed_with_the_reason() {
     let unfinished = Night { manifest: json!({"format_version": 1}), ..night(3, 1.0) }.write(&place.runs);
     std::os::unix::fs::symlink("/nowhere/at/all", place.runs.join("vanished")).unwrap();
     // Of a folder all others have their pages; a run that is asked for by its name is an error.
-    assert_eq!(main(std::slice::from_ref(&place.runs), &place.out).unwrap(), Code::Done);
+    assert_eq!(site(&place.runs, &place.out).unwrap(), Code::Done);
     let index = read(&place.out.join("index.html"));
     for words in ["it is no regular file", "vanished", "cells.csv is cut off in its first line", &id_of(&unfinished)] {
         assert!(index.contains(words), "{words}: {index}");
     }
     assert!(!place.out.join(id_of(&pipe)).exists() && place.out.join(night(0, 1.0).id).join("index.html").is_file());
-    let error = main(std::slice::from_ref(&pipe), &place.out).unwrap_err();
+    let error = site(&pipe, &place.out).unwrap_err();
     assert!(error.to_string().contains("samples.csv can't be read as a table: it is no regular file"), "{error}");
-    let error = main(&[place.runs.join("none")], &place.out).unwrap_err();
+    let error = site(&place.runs.join("none"), &place.out).unwrap_err();
     assert!(error.to_string().contains("none"), "{error}");
 }
 
+/// A night of two models on a phone and on the emulator of a PC, of which one model's speed changed on the phone, the other's in the emulator.
+fn mixed(day: u32) -> Night {
+    let cell = |model: &str, class: &str, level: f64, salt: u64| {
+        Cell::new(&format!("mnn.{model}.w4.p32.g16-0a1b2c{salt:02x}"))
+            .with("device_class", class)
+            .values("decode_tok_s", &noisy(level, 0.005, 10, u64::from(day) * 8 + salt))
+    };
+    let late = if day < 16 { 1.0 } else { 0.8 };
+    Night::night(day)
+        .cell(cell("one", "phone", 40.0 * late, 0))
+        .cell(cell("one", "emulator", 2.0, 1))
+        .cell(cell("two", "phone", 20.0, 2))
+        .cell(cell("two", "emulator", 1.0 * late, 3))
+}
+
 #[test]
-fn no_two_devices_share_a_page() {
-    assert_eq!(device_file("R5CX1234567"), "device-R5CX1234567.html");
-    // The hash is that of sha256sum.
-    assert_eq!(device_file("10.0.0.7:5555"), "device-10-0-0-7-5555-91509339.html");
-    let names = ["a.b", "a:b", "a/b", "../x", "", "<script>"].map(device_file);
-    assert!(names.iter().all(|name| !name.contains(['/', '<', '>', ':'])), "{names:?}");
-    assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+fn a_model_s_page_has_its_own_trends_and_steps_and_no_others() {
+    let place = place();
+    for day in 0..24 {
+        mixed(day).write(&place.runs);
+    }
+    site(&place.runs, &place.out).unwrap();
+    let page = |name: &str| read(&place.out.join(name));
+    let (one, two, device) = (page("model-one.html"), page("model-two.html"), page("device-phone-1.html"));
+    assert!(one.contains("mnn.one.w4") && !one.contains("mnn.two") && two.contains("mnn.two.w4") && !two.contains("mnn.one"));
+    // Panels by class: each of its one cell; the step is in that of the class where it was, and is of one cell.
+    let panels = |page: &str| -> Vec<(String, usize, usize)> {
+        let class = |panel: &str| panel.split("<span class=\"class\">").nth(1).unwrap().split('<').next().unwrap().to_owned();
+        let all = page.split("<section class=\"panel\" id=\"t").skip(1).map(|panel| panel.split("</section>").next().unwrap());
+        all.map(|panel| (class(panel), panel.matches("class=\"spark\"").count(), panel.matches(": 1 cell -20.").count())).collect()
+    };
+    let seen = |page: &str| panels(page).into_iter().map(|(class, cells, steps)| format!("{class} {cells} {steps}")).collect::<Vec<_>>();
+    assert_eq!(seen(&one), ["emulator 1 0", "phone 1 1"]);
+    assert_eq!(seen(&two), ["emulator 1 1", "phone 1 0"]);
+    assert_eq!(seen(&device), ["emulator 2 1", "phone 2 1"], "{device}");
+    assert!(one.contains("<a href=\"device-phone-1.html\">phone-1</a>"));
+}
+
+#[test]
+fn metrics_and_the_change_that_matters_can_be_asked_for() {
+    let place = place();
+    for day in 0..12 {
+        let fall = if day == 11 { 0.85 } else { 1.0 };
+        night(day, fall).write(&place.runs);
+    }
+    let worse = || read(&place.out.join(INDEX)).split("regressed</span>").count() - 1;
+    site(&place.runs, &place.out).unwrap();
+    assert!(worse() == 1 && read(&place.out.join(INDEX)).contains("Judged: ttft_ms, decode_tok_s, peak_mem_mb; a change of 2 % matters."));
+    of(&["decode"], 0.5, &place.runs, &place.out).unwrap();
+    assert!(worse() == 0 && read(&place.out.join(INDEX)).contains("Judged: decode_tok_s; a change of 50 % matters."));
+    of(&["ttft"], 0.02, &place.runs, &place.out).unwrap();
+    assert_eq!(worse(), 0, "nobody measured it");
+}
+
+#[test]
+fn a_page_of_something_else_is_not_the_run_s_own() {
+    let place = place();
+    let runs: Vec<PathBuf> = (0..2).map(|day| night(day, 1.0).write(&place.runs)).collect();
+    let page = place.out.join(id_of(&runs[0])).join(INDEX);
+    let own = || {
+        site(&runs[0], &place.out).unwrap();
+        fs::read_to_string(&page).unwrap()
+    };
+    let wanted = own();
+    for other in [
+        Report::of(&runs, None).unwrap().html().unwrap(),
+        Report::of(&runs[..1], crate::scenario::preset("glasses")).unwrap().html().unwrap(),
+        Report::of(&runs[1..], None).unwrap().html().unwrap(),
+        // As another language and another version of this program have it.
+        wanted.replacen("&quot;lang&quot;:&quot;en&quot;", "&quot;lang&quot;:&quot;zh&quot;", 1),
+        wanted.replacen("&quot;tool&quot;:&quot;", "&quot;tool&quot;:&quot;9.", 1),
+        "<p>not of bench".to_owned(),
+    ] {
+        assert_ne!(other, wanted);
+        fs::write(&page, &other).unwrap();
+        assert_eq!(own(), wanted, "{}", &other[..200.min(other.len())]);
+    }
+    // What is no file is no page, and is not removed.
+    fs::remove_file(&page).unwrap();
+    fs::create_dir(&page).unwrap();
+    let error = site(&runs[0], &place.out).unwrap_err().to_string();
+    assert!(error.contains("index.html is in the way") && error.contains("no regular file; move it away"), "{error}");
+    assert_eq!(site(&place.runs, &place.out).unwrap(), Code::Done, "the others have theirs");
+    assert!(read(&place.out.join(INDEX)).contains("index.html is in the way") && place.out.join(id_of(&runs[1])).join(INDEX).is_file());
+    fs::remove_dir_all(page.parent().unwrap()).unwrap();
+    fs::write(page.parent().unwrap(), "").unwrap();
+    let error = site(&runs[0], &place.out).unwrap_err().to_string();
+    assert!(error.contains("is in the way") && error.contains("no folder"), "{error}");
+}
+
+#[test]
+fn devices_that_differ_in_case_have_pages_that_differ_otherwise() {
+    let place = place();
+    let named = |day: u32, device: &str| {
+        let mut made = night(day, 1.0);
+        made.manifest["device"]["name"] = json!(device);
+        made.cells = made.cells.into_iter().map(|cell| cell.with("device", device)).collect();
+        made.write(&place.runs)
+    };
+    let pages = || files(&place.out).into_keys().filter(|name| name.starts_with("device-")).collect::<Vec<_>>();
+    named(0, "pixel");
+    site(&place.runs, &place.out).unwrap();
+    assert_eq!(pages(), ["device-pixel.html"]);
+    let other = named(1, "Pixel");
+    site(&place.runs, &place.out).unwrap();
+    let both = pages();
+    assert!(both.len() == 2 && both.iter().all(|name| name.len() == "device-pixel-01234567.html".len()), "{both:?}");
+    assert_ne!(both[0].to_lowercase(), both[1].to_lowercase());
+    let index = read(&place.out.join(INDEX));
+    assert!(both.iter().all(|name| index.contains(&format!("href=\"{name}\""))));
+    // When one goes, the other is called as before. A page that nobody here made stays, though its name looks like one of these.
+    fs::remove_dir_all(other).unwrap();
+    fs::write(place.out.join("device-mine.html"), "<p>mine").unwrap();
+    site(&place.runs, &place.out).unwrap();
+    assert_eq!(pages(), ["device-mine.html", "device-pixel.html"]);
 }

@@ -1,0 +1,115 @@
+//! From run folders to their selections.
+
+use std::{fs, path::Path};
+
+use serde_json::Value;
+use thiserror::Error;
+
+use super::{Selection, select, wish::Wish};
+use crate::{
+    gate::{
+        require::gather,
+        run::{Run, RunError, load},
+    },
+    results::read::TableError,
+    scenario::{Plan, Preset},
+    words::count,
+};
+
+/// One run: its launches lie closer together than those of another day.
+#[derive(Debug)]
+pub struct Session {
+    /// What was planned, required and preferred.
+    pub plan: Plan,
+    /// What was measured.
+    pub run: Run,
+}
+
+/// A selection, with the places of the runs that it is of.
+#[derive(Debug)]
+pub struct Joint {
+    /// One run, or the sessions of one scenario on one device, in the order in which they were named.
+    pub places: Vec<usize>,
+    /// What is selected of them.
+    pub selected: Selected,
+}
+
+/// Why a run has no selection.
+#[derive(Debug, Error)]
+pub enum Unselected {
+    /// What was required and preferred is not known.
+    #[error("nothing can be selected: plan.toml {0}")]
+    Plan(String),
+    /// What was measured is not known.
+    #[error("nothing can be selected: {0}")]
+    Run(#[from] RunError),
+    /// A candidate that nobody sees can't be ranked: of so many cells of the plan the run has no row.
+    #[error("nothing can be selected: cells.csv has no row of {0} of the plan, it was cut off")]
+    Cut(String),
+    /// Which device it was, and what else that did, is not known.
+    #[error("nothing can be selected: manifest.json is damaged or names no device")]
+    Manifest,
+    /// A table that can't be read.
+    #[error("nothing can be selected: {0}")]
+    Table(#[from] TableError),
+}
+
+/// What is selected, or why nothing is.
+pub type Selected = Result<Selection, Unselected>;
+
+/// What has to be the same in two manifests, so that their runs are sessions of one thing: another build of a framework is another candidate, and
+/// another Android another device.
+const SAME: [&str; 6] = ["/scenario/sha256", "/device/name", "/device/class", "/device_says/facts/build", "/tool", "/runtimes"];
+
+/// Reads run folders and selects; those that are sessions of one scenario on one device together. `asked` is a preset for another use than the
+/// scenario's.
+pub fn read(folders: &[impl AsRef<Path>], asked: Option<&Preset>) -> Vec<Joint> {
+    let mut joints: Vec<Joint> = Vec::new();
+    let mut sets: Vec<(Vec<usize>, Vec<Session>)> = Vec::new();
+    for (place, folder) in folders.iter().enumerate() {
+        match session(folder.as_ref()) {
+            Err(why) => joints.push(Joint { places: vec![place], selected: Err(why) }),
+            Ok(session) => match sets.iter_mut().find(|(_, known)| is_another(&known[0], &session)) {
+                Some((places, known)) => {
+                    places.push(place);
+                    known.push(session);
+                }
+                None => sets.push((vec![place], vec![session])),
+            },
+        }
+    }
+    joints.extend(sets.into_iter().map(|(places, sessions)| Joint { places, selected: of(&sessions, asked) }));
+    joints.sort_by_key(|joint| joint.places[0]);
+    joints
+}
+
+fn session(folder: &Path) -> Result<Session, Unselected> {
+    let text = fs::read_to_string(folder.join("plan.toml")).map_err(|why| Unselected::Plan(format!("can't be read: {why}")))?;
+    let plan = Plan::from_toml(&text).map_err(|why| Unselected::Plan(format!("can't be used: {why}")))?;
+    let run = load(folder)?;
+    let has_row = |id: &str| run.cells.keys().any(|key| key.cell == id);
+    let lost = plan.cells.iter().filter(|planned| !has_row(&planned.id)).count();
+    if lost > 0 {
+        return Err(Unselected::Cut(count(lost, "cell")));
+    }
+    if !run.manifest["device"].is_object() {
+        return Err(Unselected::Manifest);
+    }
+    Ok(Session { plan, run })
+}
+
+/// Whether a run is another session of the same. The sides of an A/B run differ in what they are held against each other for.
+fn is_another(a: &Session, b: &Session) -> bool {
+    let (one, other) = (&a.run.manifest, &b.run.manifest);
+    let stated = |manifest: &Value| manifest.pointer(SAME[0]).is_some_and(Value::is_string) && manifest["ab"].is_null();
+    stated(one)
+        && stated(other)
+        && SAME.iter().all(|pointer| one.pointer(pointer) == other.pointer(pointer))
+        && a.plan.cells == b.plan.cells
+}
+
+fn of(sessions: &[Session], asked: Option<&Preset>) -> Selected {
+    let wish = Wish::of(&sessions[0].plan, asked);
+    let evidence = sessions.iter().map(|session| gather(&session.run.folder, &wish.requirements)).collect::<Result<Vec<_>, _>>()?;
+    Ok(select(sessions, &evidence, wish))
+}
