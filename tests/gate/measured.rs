@@ -41,7 +41,7 @@ fn requirements_of_the_plan() {
         fs::write(folder.join("samples.csv"), lines.join("\n") + "\n").unwrap();
         let found = judged(dir.path(), &folder, &[], 11);
         let judged = &found["requirements"][0];
-        assert!(judged["met"] == "undecided" && text(&judged["why"]).contains("not measured: "), "{odd}: {judged}");
+        assert!(judged["met"] == "undecided" && text(&judged["why"]).contains("damaged: "), "{odd}: {judged}");
     }
 }
 
