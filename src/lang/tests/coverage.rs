@@ -171,8 +171,8 @@ fn what_a_key_of_a_scenario_is_for_is_chinese() {
     let speaker = Speaker::new(&ZH, HashSet::new());
     let schema = include_str!("../../../scenarios/schema.json");
     let all = descriptions(&serde_json::from_str(schema).unwrap());
-    // Words to type stand in quotes, but for those of the parts of a device.
-    let parts = "skin battery modem pmic ddr";
+    // Words to type stand in quotes, but for parts of a device and of Linux.
+    let parts = "skin battery modem pmic ddr hwmon";
     let whole = |said: &String| english(said).iter().all(|word| parts.contains(word.as_str()));
     let wrong: Vec<&String> = all.iter().filter(|text| !speaker.phrase(text).is_some_and(|said| whole(&said))).collect();
     assert!(wrong.is_empty() && all.len() > 150, "{} descriptions, without Chinese: {wrong:#?}", all.len());
