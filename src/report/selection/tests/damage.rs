@@ -49,13 +49,13 @@ impl Broken {
         fs::write(self.path(file), writer.into_inner().expect("bytes")).expect("written");
     }
 
-    fn selected(&self) -> Selected {
+    fn read(&self) -> Selected {
         read(&[self.0.path()], None).swap_remove(0).selected
     }
 
     /// What is said of the computer's own cells.
     fn pc(&self) -> Group {
-        self.selected().expect("a selection").groups.swap_remove(0)
+        self.read().expect("a selection").groups.swap_remove(0)
     }
 
     /// Why what is preferred was not weighed, by metric.
@@ -106,7 +106,7 @@ fn without_a_row_of_a_cell_nothing_is_selected() {
     let text = fs::read_to_string(cut.path("cells.csv")).expect("a table");
     let left: Vec<&str> = text.lines().filter(|line| !line.contains(CELL)).collect();
     fs::write(cut.path("cells.csv"), left.join("\n") + "\n").expect("written");
-    let why = cut.selected().expect_err("nothing").to_string();
+    let why = cut.read().expect_err("nothing").to_string();
     assert_eq!(why, "nothing can be selected: cells.csv has no row of 1 cell of the plan, it was cut off");
 }
 
@@ -153,7 +153,7 @@ fn a_requirement_on_a_damaged_figure_is_undecided_and_says_so() {
 
 #[test]
 fn an_edited_plan_is_refused() {
-    let why = |more: &str| match Broken::new(more).selected() {
+    let why = |more: &str| match Broken::new(more).read() {
         Err(Unselected::Plan(why)) => why,
         other => panic!("{more}: {other:?}"),
     };
@@ -176,5 +176,5 @@ fn an_edited_plan_is_refused() {
     assert!(limit("ttft", "at-least = 3.0").contains(">= 3"));
     assert!(limit("decode", "is = \"fast\"").contains("== fast"));
     assert!(limit("support", "is = \"sometimes\"").contains("== sometimes"));
-    assert!(Broken::new("[prefer.weights]\ndecode = 2.0\nttft = 1.0\n").selected().is_ok());
+    assert!(Broken::new("[prefer.weights]\ndecode = 2.0\nttft = 1.0\n").read().is_ok());
 }

@@ -3,22 +3,22 @@
 mod damage;
 mod numbers;
 mod runs;
+mod sessions;
 
 use bench_backend_api::{Axis, Quant, Setting, Workload};
 
-use super::{Candidate, Group, Ranking, Selection, select};
+use super::{Candidate, Group, Ranking, Selection, select, sessions::Session, wish::Wish};
 use crate::{
     gate::{
         require::Evidence,
         run::{Cell, Key, Launch, Run},
     },
-    scenario::{Limit, Plan, PlannedCell, Prefer, Requirement, Statistic},
+    scenario::{Limit, Plan, PlannedCell, Prefer, Preset, Requirement, Statistic},
 };
 
 /// A plan with its rows.
 struct Lab {
-    plan: Plan,
-    run: Run,
+    session: Session,
     pattern: PlannedCell,
 }
 
@@ -31,7 +31,7 @@ impl Lab {
         let mut plan = Plan::from_toml(&std::fs::read_to_string(path).expect("the example")).expect("a plan");
         let pattern = plan.cells.swap_remove(0);
         plan.cells.clear();
-        Self { plan, run: Run { id: "made".to_owned(), ..Run::default() }, pattern }
+        Self { session: Session { plan, run: Run { id: "made".to_owned(), ..Run::default() } }, pattern }
     }
 
     /// A cell of `backend` in `w4a16` at a prompt, on a phone and timed token by token unless the fields say otherwise.
@@ -63,9 +63,9 @@ impl Lab {
             ..Cell::default()
         };
         let device = fields.iter().find(|(name, _)| *name == "device").map_or("phone-1", |(_, value)| value).to_owned();
-        self.run.cells.insert(Key { device, cell: planned.id.clone() }, cell);
-        if !self.plan.cells.iter().any(|known| known.id == planned.id) {
-            self.plan.cells.push(planned);
+        self.session.run.cells.insert(Key { device, cell: planned.id.clone() }, cell);
+        if !self.session.plan.cells.iter().any(|known| known.id == planned.id) {
+            self.session.plan.cells.push(planned);
         }
     }
 
@@ -77,17 +77,29 @@ impl Lab {
         };
         let cells = prompt.map(|n| ("prompt-tokens".to_owned(), vec![n.to_string()])).into_iter().collect();
         let statistic = Some(Statistic::Median);
-        self.plan.require.push(Requirement { metric: metric.to_owned(), limit, text, statistic, phase: None, minute: None, cells });
+        self.session.plan.require.push(Requirement { metric: metric.to_owned(), limit, text, statistic, phase: None, minute: None, cells });
     }
 
     fn prefer(&mut self, weights: &[(&str, f64)]) {
         let weights = weights.iter().map(|(word, weight)| ((*word).to_owned(), *weight)).collect();
-        self.plan.prefer = Some(Prefer { use_case: None, weights });
+        self.session.plan.prefer = Some(Prefer { use_case: None, weights });
     }
 
     fn select(&self) -> Selection {
-        select(&self.plan, &self.run, &Evidence::default(), None)
+        self.select_for(None)
     }
+
+    /// For another use than the scenario's.
+    fn select_for(&self, asked: Option<&Preset>) -> Selection {
+        select(std::slice::from_ref(&self.session), &[Evidence::default()], Wish::of(&self.session.plan, asked))
+    }
+}
+
+/// The selection of several sessions.
+fn together<const N: usize>(labs: [Lab; N]) -> Selection {
+    let sessions = labs.map(|lab| lab.session);
+    let wish = Wish::of(&sessions[0].plan, None);
+    select(&sessions, &[(); N].map(|()| Evidence::default()), wish)
 }
 
 fn only(selection: &Selection) -> &Group {

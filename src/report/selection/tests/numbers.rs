@@ -13,11 +13,11 @@ use super::{
 
 fn term(exponent: f64, values: &[f64], bundle: &str) -> Term {
     let values = (0..).zip(values.iter().copied()).collect();
-    Term { exponent, sample: Sample::Launches { values, bundle: bundle.to_owned() } }
+    Term { exponent, sample: Sample::Launches { values, bundle: bundle.to_owned() }, session: 0 }
 }
 
 fn one(exponent: f64, value: f64) -> Term {
-    Term { exponent, sample: Sample::Exact(value) }
+    Term { exponent, sample: Sample::Exact(value), session: 0 }
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn few_launches_have_no_share() {
     // A size has no spread, a soak has one that nobody knows.
     assert_eq!(rank::sure(&[vec![one(-1.0, 2.0)], vec![one(-1.0, 3.0)]]).0, Sure::Exact { equals: 1 });
     assert_eq!(rank::sure(&[vec![one(-1.0, 2.0)], vec![one(-1.0, 2.0)]]).0, Sure::Exact { equals: 2 });
-    let soak = |value: f64| vec![Term { exponent: 1.0, sample: Sample::Soak(value) }];
+    let soak = |value: f64| vec![Term { exponent: 1.0, sample: Sample::Soak(value), session: 0 }];
     assert_eq!(rank::sure(&[soak(2.0), soak(3.0)]).0, Sure::Unknown { launches: 1 });
     let (bad, good) = rank::ends(&[term(-1.0, &A[..6], "a"), term(1.0, &A[..6], "a")]);
     close(bad, (98.0_f64 / 104.0).ln());

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{
-    super::{Among, Answer, Origin, Standing, State, Sure, read, table, words},
+    super::{Among, Answer, Joint, Origin, Standing, State, Sure, read, table, words},
     *,
 };
 use crate::scenario::preset;
@@ -104,7 +104,7 @@ fn what_is_not_decided_is_not_recommended() {
     assert_eq!(group.unpromised, ["decode median >= 5 (prompt-tokens 4096): no cell has these conditions"]);
     // A condition that names another candidate is none of this one's.
     let mut lab = three();
-    lab.plan.require[0].cells.insert("backend".to_owned(), vec!["slow".to_owned()]);
+    lab.session.plan.require[0].cells.insert("backend".to_owned(), vec!["slow".to_owned()]);
     let selection = lab.select();
     assert!(candidate(only(&selection), "fast").findings.is_empty());
     assert_eq!(candidate(only(&selection), "slow").state, State::Vetoed);
@@ -182,7 +182,7 @@ fn a_busy_computer_decides_nothing_about_times() {
         let values = about(value, 12);
         lab.cell(backend, 128, &[("device_class", "pc")], &[("ttft_ms", &values), ("peak_mem_mb", &values)]);
     }
-    lab.run.manifest = serde_json::json!({ "device": { "class": "pc", "cores": 2 }, "host": { "load": "4.21 5.18 5.15 1/80 9" } });
+    lab.session.run.manifest = serde_json::json!({ "device": { "class": "pc", "cores": 2 }, "host": { "load": "4.21 5.18 5.15 1/80 9" } });
     let verdict = |lab: &mut Lab, word: &str| {
         lab.prefer(&[(word, 1.0)]);
         only(&lab.select()).verdict.clone()
@@ -191,7 +191,7 @@ fn a_busy_computer_decides_nothing_about_times() {
     let busy = verdict(&mut lab, "ttft");
     assert_eq!(busy.kind, Answer::NoRecommendation);
     assert!(busy.reason.starts_with("the computer may have been busy with something else (load 4.2 of 2 CPUs)"), "{}", busy.reason);
-    lab.run.manifest = serde_json::json!({});
+    lab.session.run.manifest = serde_json::json!({});
     assert_eq!(verdict(&mut lab, "ttft").kind, Answer::Recommended);
 }
 
@@ -209,7 +209,7 @@ fn candidates_that_are_not_told_apart_are_both_named() {
     assert_eq!((group.verdict.kind, group.verdict.candidates.len()), (Answer::NotToldApart, 2), "{:?}", group.verdict);
     assert!(selection.sentences()[0].contains("no recommendation between a · w4a16, b · w4a16"), "{}", selection.sentences()[0]);
     // Cells that share their launches are drawn together and not twice.
-    for planned in &mut lab.plan.cells {
+    for planned in &mut lab.session.plan.cells {
         planned.launch_group = Some(0);
     }
     assert_eq!(only(&lab.select()).verdict.kind, Answer::NotToldApart);
@@ -218,7 +218,7 @@ fn candidates_that_are_not_told_apart_are_both_named() {
 #[test]
 fn a_preset_adds_what_the_scenario_has_not_and_says_so() {
     let mut lab = three();
-    lab.plan.prefer = Some(Prefer { use_case: Some("chat-assistant".to_owned()), ..Prefer::default() });
+    lab.session.plan.prefer = Some(Prefer { use_case: Some("chat-assistant".to_owned()), ..Prefer::default() });
     let selection = lab.select();
     // The scenario's own limit of TTFT takes the place of the preset's.
     let needs: Vec<(&str, Origin)> = selection.needs.iter().map(|need| (need.words.as_str(), need.origin)).collect();
@@ -237,7 +237,7 @@ fn a_preset_adds_what_the_scenario_has_not_and_says_so() {
     );
     // Asked for another use, that one's weights count, also over the scenario's.
     lab.prefer(&[("ttft", 1.0)]);
-    let other = select(&lab.plan, &lab.run, &Evidence::default(), preset("vision-detector"));
+    let other = lab.select_for(preset("vision-detector"));
     assert_eq!(other.weights[0].metric, "energy");
     assert!(only(&other).unpromised.iter().any(|said| said.contains("time of one frame")), "{:?}", only(&other).unpromised);
     assert!(
@@ -251,7 +251,7 @@ fn a_preset_adds_what_the_scenario_has_not_and_says_so() {
 #[test]
 fn the_example_run() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("results/example-pc");
-    let selection = read(&folder, None).expect("a selection");
+    let [Joint { selected: Ok(selection), .. }] = &read(&[&folder], None)[..] else { panic!("a selection") };
     let [pc, emulator] = &selection.groups[..] else { panic!("{:?}", selection.groups) };
     assert_eq!((pc.class.as_str(), emulator.class.as_str()), ("pc", "emulator"));
     assert_eq!(emulator.verdict.kind, Answer::NoRecommendation);
@@ -289,7 +289,7 @@ fn the_example_run() {
     assert!(ranking.places.is_sorted_by(|a, b| a.score >= b.score));
     // Tokens of all agree with the float32 computation (rule R13).
     assert!(pc.identity.starts_with("Same source model in 3 artifacts; the tokens of all 3 candidates agree"), "{}", pc.identity);
-    assert!(read(&folder.join("nothing"), None).is_err());
+    assert!(matches!(read(&[folder.join("nothing")], None)[..], [Joint { selected: Err(_), .. }]));
 }
 
 #[test]
