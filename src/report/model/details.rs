@@ -69,7 +69,7 @@ pub fn name(group: &Group, cell: &Cell) -> String {
 
 pub fn field(cell: &Cell, column: &str) -> String {
     match (column, cell.number(column)) {
-        ("group", Some(0.0)) if cell.number("weight_bits").is_some_and(|bits| bits < 16.0) => "per channel".to_owned(),
+        ("group", Some(0.0)) if cell.number("weight_bits").is_some_and(|bits| bits < 16.0) => "per channel or tensor".to_owned(),
         ("group", Some(0.0)) => DASH.to_owned(),
         ("bits_per_weight", Some(bits)) => number(bits),
         ("votes", _) => cell.text(column).unwrap_or(DASH).replace(';', ", "),
