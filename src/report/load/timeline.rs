@@ -37,12 +37,10 @@ pub fn sampled(table: &Columns) -> BTreeMap<CellKey, Timeline> {
         }
         // Names that differ in what can't be shown are one: they lie beside each other.
         let of_name = timeline.series.entry((source, name)).or_insert_with(|| Series { unit, points: Vec::new() });
-        match of_name.points.is_empty() {
-            true => of_name.points = series.points,
-            false => {
-                of_name.points.append(&mut series.points);
-                of_name.points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            }
+        let twice = !of_name.points.is_empty();
+        of_name.points.append(&mut series.points);
+        if twice {
+            of_name.points.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
     }
     found

@@ -50,7 +50,9 @@ fn what_leads_on_some_days_only_is_not_recommended() {
 #[test]
 fn a_requirement_has_to_be_met_in_each_session() {
     let mut labs = [session("one", 100.0, 110.0), session("two", 140.0, 112.0)];
-    labs.iter_mut().for_each(|lab| lab.require("ttft", Limit::AtMost(120.0), None));
+    for lab in &mut labs {
+        lab.require("ttft", Limit::AtMost(120.0), None);
+    }
     let selection = together(labs);
     let a = candidate(only(&selection), "a");
     assert_eq!((a.state, a.findings[0].standing, a.findings[0].run.as_deref()), (State::Vetoed, Standing::Violated, Some("two")));
