@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::Path,
+    thread,
 };
 
 use bench_tables::Columns;
@@ -28,11 +29,16 @@ pub fn load(dir: &Path) -> Result<Run, ReportError> {
     let metric_columns: Vec<String> =
         METRICS.iter().flat_map(|metric| METRIC_ENDS.map(|suffix| format!("{}{suffix}", metric.name))).collect();
     let wanted: Vec<&str> = CELLS.columns.iter().map(|column| column.name).chain(metric_columns.iter().map(String::as_str)).collect();
-    let mut table = read(dir, &CELLS, &wanted, None)?.ok_or_else(|| ReportError::NotARun(dir.to_owned()))?;
+    let (table, large) = thread::scope(|scope| {
+        let large = scope.spawn(|| large(dir));
+        let table = read(dir, &CELLS, &wanted, None);
+        (table, large.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    let mut table = table?.ok_or_else(|| ReportError::NotARun(dir.to_owned()))?;
     run.cells = cells(&mut table);
     run.problems.extend(table.complaint());
 
-    let Large { telemetry, tokens, samples, layers } = large(dir)?;
+    let Large { telemetry, tokens, samples, layers } = large?;
     let lost = "ratios without their intervals, no look for launches that stand apart";
     let queries = noted(&mut run.problems, lost, samples.as_ref(), SAMPLES.file).map(|table| launches(table, &mut run.launches));
     if let Some(table) = noted(&mut run.problems, "no distribution of token latencies", tokens.as_ref(), TOKENS.file) {
