@@ -123,7 +123,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
             }
         }
         Format::Json => {
-            let selections: Vec<Value> = report.selected().iter().map(|joint: &Joint| machine(&joint.selected)).collect();
+            let selections: Vec<Value> = report.selected().iter().map(|joint| machine(joint, &args.runs)).collect();
             let pictures: Vec<Value> =
                 pictures.iter().map(|(place, kind, n)| json!({ "folder": place, "kind": kind.to_string(), "files": n })).collect();
             let told = json!({ "page": page, "pictures": pictures, "selections": selections });
@@ -142,14 +142,17 @@ fn tell(selected: &Selected) {
     super::note(&printable_lines(&text));
 }
 
-fn machine(selected: &Selected) -> Value {
-    match selected {
+fn machine(joint: &Joint, folders: &[PathBuf]) -> Value {
+    match &joint.selected {
         Ok(found) => {
             let mut told = serde_json::to_value(found).unwrap_or_default();
             told["sentences"] = json!(found.sentences());
             told
         }
-        Err(why) => json!({ "error": why.to_string() }),
+        Err(why) => {
+            let runs: Vec<String> = joint.places.iter().map(|place| folder::id_of(&folders[*place])).collect();
+            json!({ "runs": runs, "error": why.to_string() })
+        }
     }
 }
 

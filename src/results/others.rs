@@ -79,10 +79,14 @@ impl Others {
         (self.wall_s > 0.0).then(|| self.cpu_s / self.wall_s)
     }
 
-    /// Adds it to what earlier segments left in a manifest's `host`: it is the sum of those that bench itself ended.
-    pub fn add_to(self, host: &mut BTreeMap<String, String>) {
-        let before = Self::of(|key| host.get(key).map(String::as_str)).unwrap_or_default();
-        for (key, seconds) in KEYS.into_iter().zip([before.cpu_s + self.cpu_s, before.wall_s + self.wall_s]) {
+    /// Leaves it in a manifest's `host`, unless others took more in an earlier segment: of those that bench itself ended the worst is kept, since
+    /// quiet hours don't mend a busy one.
+    pub fn keep_worst(self, host: &mut BTreeMap<String, String>) {
+        let before = Self::of(|key| host.get(key).map(String::as_str)).and_then(Self::cpus);
+        if before >= self.cpus() {
+            return;
+        }
+        for (key, seconds) in KEYS.into_iter().zip([self.cpu_s, self.wall_s]) {
             host.insert(key.to_owned(), format!("{seconds:.2}"));
         }
     }
@@ -134,7 +138,7 @@ mod tests {
     fn a_resumed_run_keeps_what_was_counted_and_the_highest_load() {
         let host = |load: &str| BTreeMap::from([("load".to_owned(), load.to_owned())]);
         let mut before = host("2.10 1 1 1/80 9");
-        Others { cpu_s: 3.0, wall_s: 10.0 }.add_to(&mut before);
+        Others { cpu_s: 3.0, wall_s: 10.0 }.keep_worst(&mut before);
         let mut now = host("0.30 1 1 1/80 9");
         resume(&before, &mut now);
         assert_eq!(now, before);
@@ -147,10 +151,11 @@ mod tests {
     }
 
     #[test]
-    fn segments_are_summed() {
+    fn the_worst_segment_is_kept() {
         let mut host = BTreeMap::new();
-        Others { cpu_s: 3.0, wall_s: 10.0 }.add_to(&mut host);
-        Others { cpu_s: 1.5, wall_s: 2.0 }.add_to(&mut host);
+        for (cpu_s, wall_s) in [(3.0, 10.0), (4.5, 12.0), (30.0, 1000.0)] {
+            Others { cpu_s, wall_s }.keep_worst(&mut host);
+        }
         assert_eq!(host, BTreeMap::from([("others_cpu_s", "4.50"), ("others_wall_s", "12.00")].map(|(k, v)| (k.to_owned(), v.to_owned()))));
         let read = |key: &str| host.get(key).map(String::as_str);
         assert_eq!(Others::of(read).and_then(Others::cpus), Some(4.5 / 12.0));

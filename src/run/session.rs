@@ -216,7 +216,7 @@ pub async fn run<D: Device>(setups: &[Setup<'_, D>]) -> Result<Vec<Outcome>, Run
     if let Some((before, after)) = before.zip(Reading::now()) {
         let others = Others::between(&before, &after);
         for side in &mut sides {
-            others.add_to(&mut side.manifest.host);
+            others.keep_worst(&mut side.manifest.host);
         }
     }
     if sides[0].session.lost.is_none()

@@ -32,19 +32,23 @@ fn figures(run: &Run) -> Value {
     let all: Vec<(&(String, String), &Series)> = run.timelines.values().flat_map(|timeline| &timeline.series).collect();
     let facts: Vec<(&str, Facts)> = all.iter().map(|((_, name), series)| (name.as_str(), facts(series))).collect();
     let of = |name: &'static str| facts.iter().filter(move |(known, _)| *known == name).map(|(_, facts)| facts);
-    let (parts, largest): (Vec<usize>, Vec<usize>) = run.layers.values().map(|layers| operations(layers)).unzip();
+    let operations: Vec<Operations> = run.layers.values().map(|layers| operations(layers)).collect();
+    let launches = || run.launches.values().flat_map(|launches| &launches.ttft_ms);
     let decodes = run.timelines.values().flat_map(|timeline| &timeline.phases).filter(|stretch| stretch.phase == Phase::Decode);
     json!({
         "cells": run.cells.len(),
-        "launches": run.launches.values().map(|launches| launches.ttft_ms.len()).sum::<usize>(),
+        "launches": launches().count(),
+        "ttft_ms": launches().sum::<f64>(),
         "gaps": gaps.len() * 4,
         "p99_ms": gaps.iter().map(|of| of[2]).sum::<f64>() / gaps.len() as f64,
         "stretches": decodes.count(),
         "series": facts.len(),
         "rows": facts.iter().map(|(_, facts)| facts.count).sum::<usize>(),
         "drawn": facts.iter().map(|(_, facts)| facts.drawn).sum::<usize>() > 0,
-        "parts": parts.iter().sum::<usize>(),
-        "largest": largest.iter().sum::<usize>(),
+        "parts": operations.iter().map(|of| of.parts).sum::<usize>(),
+        "parts_sum": operations.iter().map(|of| of.sum).sum::<f64>(),
+        "largest": operations.iter().map(|of| of.largest).sum::<usize>(),
+        "largest_sum": operations.iter().map(|of| of.largest_sum).sum::<f64>(),
         "peak_kb": of("rss_kb").map(|facts| facts.most).fold(0.0, f64::max),
         "dip_mhz": of("DDR").map(|facts| facts.least).fold(f64::INFINITY, f64::min),
     })
@@ -65,8 +69,15 @@ fn facts(series: &Series) -> Facts {
     Facts { count: series.points.len(), least, most, drawn: drawn.len() }
 }
 
-/// How many parts the operations of a cell make, each with its sum, and how many of its largest are told.
-fn operations(layers: &[Layer]) -> (usize, usize) {
+/// How many parts the operations of a cell make, and how many of its largest are told; each with the sum.
+struct Operations {
+    parts: usize,
+    sum: f64,
+    largest: usize,
+    largest_sum: f64,
+}
+
+fn operations(layers: &[Layer]) -> Operations {
     // By sort first, of which there are few.
     let mut sorts: BTreeMap<*const Sort, (&Sort, Vec<f64>)> = BTreeMap::new();
     for layer in layers {
@@ -79,10 +90,16 @@ fn operations(layers: &[Layer]) -> (usize, usize) {
         *sum = (sum.0 + values.iter().sum::<f64>(), sum.1 + values.len());
         phases.entry(&sort.phase).or_default().extend(values);
     }
-    let largest = phases.into_values().map(|mut values| {
+    let told = |mut values: Vec<f64>| {
         values.sort_by(|a, b| b.total_cmp(a));
         values.truncate(LARGEST);
-        values.len()
-    });
-    (sums.len(), largest.sum())
+        values
+    };
+    let largest: Vec<f64> = phases.into_values().flat_map(told).collect();
+    Operations {
+        parts: sums.len(),
+        sum: sums.values().map(|(sum, _)| sum).sum(),
+        largest: largest.len(),
+        largest_sum: largest.iter().sum(),
+    }
 }

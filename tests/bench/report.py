@@ -158,8 +158,9 @@ def aggregate(run):
     peak = whole.xs(("process", "rss_kb"), level=("source", "name"))["max"].max()
     dip = whole.xs(("ddr", "DDR"), level=("source", "name"))["min"].min()
     p99 = gaps.xs(0.99, level=-1).mean()
-    return seconds, {"cells": len(cells), "launches": len(launches), "gaps": len(gaps), "p99_ms": p99, "stretches": len(stretches), "series": len(whole),
-                     "rows": whole["count"].sum(), "drawn": len(windows) > 0, "parts": len(parts), "largest": len(largest), "peak_kb": peak,
+    return seconds, {"cells": len(cells), "launches": len(launches), "ttft_ms": launches.ttft_ms.sum(), "gaps": len(gaps), "p99_ms": p99, "stretches": len(stretches), "series": len(whole),
+                     "rows": whole["count"].sum(), "drawn": len(windows) > 0, "parts": len(parts), "parts_sum": parts["sum"].sum(), "largest": len(largest),
+                     "largest_sum": largest.value.sum(), "peak_kb": peak,
                      "dip_mhz": dip}  # fmt: skip
 
 

@@ -14,7 +14,7 @@ use super::super::{
 
 /// Words that stay as they are in Chinese: terms, names of engines and tools, options.
 const KEPT: &str = "token tokens bench runner agent genie mnn ort qnn llama tiny dma buf context binary tok max detailed onnx onnxruntime compare run \
-    local linux shell arch swappiness llm softmax silu masked gated head end kgsl manifest roofline min greedy events trace npu cpu gpu loop regression mlp rope elementwise matmul reduce conv copy reshape transpose gather down gate ttft decode prefer memory power energy executorch burst runtimes install such file directory error block per tensor channel activations zq";
+    local linux shell arch swappiness llm softmax silu masked gated head end kgsl manifest roofline min greedy events trace npu cpu gpu loop regression mlp rope elementwise matmul reduce conv copy reshape transpose gather down gate ttft decode prefer memory power energy executorch burst runtimes install such file directory error block symmetric per tensor channel activations zq";
 
 /// The English words that are left in a text.
 fn english(text: &str) -> Vec<String> {

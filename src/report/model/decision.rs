@@ -21,7 +21,7 @@ pub fn decision(selected: &[Joint], run: usize) -> Decision {
         Ok(found) => Decision {
             with: None,
             why_not: None,
-            sessions: if found.runs.len() > 1 { found.runs.clone() } else { Vec::new() },
+            sessions: found.sessions(),
             preset: found.use_case.as_ref().map(|u| format!("{}: {}", u.title, u.what)).unwrap_or_default(),
             groups: found.groups.iter().map(|group| view(found, group)).collect(),
             cards: cards(found),

@@ -58,8 +58,8 @@ pub struct RunView {
 pub struct Decision {
     /// The run beside which the selection stands, where this one is another session of the same.
     pub with: Option<String>,
-    /// The runs that are sessions of one thing; empty where it is one.
-    pub sessions: Vec<String>,
+    /// Of which sessions it is, where there are several.
+    pub sessions: Option<String>,
     /// Why nothing was selected.
     pub why_not: Option<String>,
     /// The preset, in a sentence; empty without one.

@@ -112,7 +112,9 @@ pub fn pools<'a>(sessions: &'a [Session], wish: &Wish, judged: &[Vec<Judged>]) -
     for pick in pools.iter_mut().flat_map(|pool| &mut pool.picks) {
         describe(pick);
         pick.candidate.findings = findings(pick, wish, sessions, judged);
-        pick.candidate.state = state(pick);
+        let silent = silent(pick, sessions);
+        pick.candidate.state = state(pick, silent.is_some());
+        pick.candidate.reason = pick.candidate.reason.take().or(silent.filter(|_| pick.candidate.state == State::Undecided));
     }
     let rank = |class: &str| ["phone", "board", "pc", "emulator"].iter().position(|known| *known == class).unwrap_or(4);
     pools.sort_by(|a, b| (rank(&a.class), &a.class, &a.device, &a.model).cmp(&(rank(&b.class), &b.class, &b.device, &b.model)));
@@ -173,7 +175,15 @@ fn timing(entry: &Entry) -> String {
     Timing { scope, method, context }.words()
 }
 
-fn state(pick: &Pick) -> State {
+/// That a candidate has no cell that counts in one of several sessions: what it would have been there nobody knows.
+fn silent(pick: &Pick, sessions: &[Session]) -> Option<String> {
+    let counts = |session: usize| pick.counted().any(|entry| entry.session == session);
+    let lacking = (0..sessions.len()).find(|session| !counts(*session)).filter(|_| pick.counted().next().is_some())?;
+    Some(format!("none of its cells counts in the session {}", sessions[lacking].run.id))
+}
+
+/// `silent`: it has no cell that counts in one of the sessions.
+fn state(pick: &Pick, silent: bool) -> State {
     let stands = |standing: Standing| pick.candidate.findings.iter().any(|finding| finding.standing == standing);
     if stands(Standing::Violated) {
         return State::Vetoed;
@@ -186,5 +196,5 @@ fn state(pick: &Pick) -> State {
         return State::Headroom;
     }
     let open = [Standing::Undecided, Standing::NotMeasured, Standing::Damaged];
-    if open.into_iter().any(stands) { State::Undecided } else { State::Passes }
+    if silent || open.into_iter().any(stands) { State::Undecided } else { State::Passes }
 }

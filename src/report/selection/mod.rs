@@ -33,7 +33,9 @@ use wish::Wish;
 fn select(sessions: &[Session], evidence: &[Evidence], wish: Wish) -> Selection {
     let judge = |(session, evidence): (&Session, &Evidence)| judge_others(&wish.requirements, &session.plan, &session.run, evidence);
     let judged: Vec<_> = sessions.iter().zip(evidence).map(judge).collect();
-    let busy = sessions.iter().find_map(|session| session.run.busy());
+    let of_session =
+        |session: &Session, busy: String| if sessions.len() > 1 { format!("{busy} in the session {}", session.run.id) } else { busy };
+    let busy = sessions.iter().find_map(|session| Some(of_session(session, session.run.busy()?)));
     let of_pool = |pool: &candidates::Pool| group::group(pool, &wish, busy.as_deref().filter(|_| pool.class == "pc"));
     let groups = candidates::pools(sessions, &wish, &judged).iter().map(of_pool).collect();
     let Wish { use_case, needs, weights, .. } = wish;

@@ -9,7 +9,8 @@ use super::{Selection, select, wish::Wish};
 use crate::{
     gate::{
         require::gather,
-        run::{Run, RunError, load},
+        run::{Cell, Run, RunError, load},
+        unlike::{Difference, of_runs},
     },
     results::read::TableError,
     scenario::{Plan, Preset},
@@ -57,10 +58,6 @@ pub enum Unselected {
 /// What is selected, or why nothing is.
 pub type Selected = Result<Selection, Unselected>;
 
-/// What has to be the same in two manifests, so that their runs are sessions of one thing: another build of a framework is another candidate, and
-/// another Android another device.
-const SAME: [&str; 6] = ["/scenario/sha256", "/device/name", "/device/class", "/device_says/facts/build", "/tool", "/runtimes"];
-
 /// Reads run folders and selects; those that are sessions of one scenario on one device together. `asked` is a preset for another use than the
 /// scenario's.
 pub fn read(folders: &[impl AsRef<Path>], asked: Option<&Preset>) -> Vec<Joint> {
@@ -98,14 +95,34 @@ fn session(folder: &Path) -> Result<Session, Unselected> {
     Ok(Session { plan, run })
 }
 
-/// Whether a run is another session of the same. The sides of an A/B run differ in what they are held against each other for.
+/// What sessions may differ in: they are days.
+const OF_THE_DAY: [&str; 3] = ["load of the computer at the begin (1 min)", "ambient temperature", "Android's thermal status at the end"];
+
+/// Whether a run is another session of the same: another measurement, by the same scenario, with nothing between them that would make two figures
+/// different things or explain a difference by itself (`gate::unlike`), and the same artifacts. The sides of an A/B run differ in what they are held
+/// against each other for.
 fn is_another(a: &Session, b: &Session) -> bool {
     let (one, other) = (&a.run.manifest, &b.run.manifest);
-    let stated = |manifest: &Value| manifest.pointer(SAME[0]).is_some_and(Value::is_string) && manifest["ab"].is_null();
+    let stated = |manifest: &Value| manifest.pointer("/scenario/sha256").is_some_and(Value::is_string) && manifest["ab"].is_null();
+    let same = |pointer: &str| one.pointer(pointer) == other.pointer(pointer);
+    let differs = |difference: &Difference| difference.serious() && difference.changed() && !OF_THE_DAY.contains(&difference.what.as_str());
     stated(one)
         && stated(other)
-        && SAME.iter().all(|pointer| one.pointer(pointer) == other.pointer(pointer))
-        && a.plan.cells == b.plan.cells
+        && same("/scenario/sha256")
+        && same("/device/name")
+        && !same("/run")
+        && !same("/started_utc")
+        && same_artifacts(&a.run, &b.run)
+        && a.plan.require == b.plan.require
+        && a.plan.prefer == b.plan.prefer
+        && a.plan.cells.iter().map(|cell| &cell.id).eq(b.plan.cells.iter().map(|cell| &cell.id))
+        && !of_runs(&a.run, &b.run).iter().any(differs)
+}
+
+/// Whether every cell of which both know the artifact had the same one: its key is a hash of what it is made of.
+fn same_artifacts(a: &Run, b: &Run) -> bool {
+    let known = |cell: &'_ Cell| Some(cell.field("artifact").to_owned()).filter(|key| !key.is_empty());
+    a.cells.iter().all(|(key, cell)| known(cell).zip(b.cells.get(key).and_then(known)).is_none_or(|(one, other)| one == other))
 }
 
 fn of(sessions: &[Session], asked: Option<&Preset>) -> Selected {

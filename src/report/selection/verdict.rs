@@ -69,16 +69,16 @@ pub fn verdict(group: &Group, wish: &Wish, busy: Option<&str>) -> Verdict {
             nothing(format!("{name} is the only candidate with figures, and nothing is required: there is no choice to make"))
         }
         Sure::Alone => recommended(first, format!("{name} is the only candidate that is shown to meet every requirement{open}")),
+        // What launches can't tell: the next session may come out as the odd one did.
+        Sure::Exact { .. } | Sure::Bootstrap { .. } | Sure::Intervals { .. } if !steady => not_told(
+            ranking,
+            format!("{name} leads by the medians of all sessions together, and only in {} of the {}", ranking.led, ranking.sessions),
+        ),
         Sure::Exact { equals: 1 } => recommended(first, format!("{name} is first in figures that have no spread{open}")),
         Sure::Exact { equals } => {
             let candidates = ranking.places.iter().take(*equals).map(|place| place.candidate).collect();
             Verdict { kind: Answer::NotToldApart, candidates, reason: "they are equal in all that was weighed".to_owned() }
         }
-        // What launches can't tell: the next session may come out as the odd one did.
-        Sure::Bootstrap { .. } | Sure::Intervals { .. } if !steady => not_told(
-            ranking,
-            format!("{name} leads by the medians of all sessions together, and only in {} of the {}", ranking.led, ranking.sessions),
-        ),
         Sure::Bootstrap { resamples, first: share, .. } if *share >= TOLD => recommended(
             first,
             format!("{name} is first in {} of {resamples} resamples of the launches, {within}{open}", share_words(*share)),
@@ -131,7 +131,10 @@ fn caveats(group: &Group, ranking: &Ranking, first: usize) -> String {
     let (rivals, others) = (undecided(true), undecided(false));
     let all = [
         (*lost > 0).then(|| format!("; {lost} of its {} cells do not count and are in no figure", lost + cells.len())),
-        ranking.dims.iter().any(|dim| dim.cut).then(|| "; only workloads that all have were weighed".to_owned()),
+        ranking.dims.iter().any(|dim| dim.cut).then(|| match ranking.sessions {
+            0 | 1 => "; only workloads that all have were weighed".to_owned(),
+            _ => "; of each session only workloads that all have there were weighed".to_owned(),
+        }),
         (rivals > 0).then(|| format!("; {} not decided and could still come first", is_are(rivals))),
         (others > 0).then(|| format!("; {} not decided and timed in another way, and nothing is ranked across that", is_are(others))),
     ];

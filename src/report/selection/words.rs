@@ -12,7 +12,18 @@ const TOLD_VETOES: usize = 3;
 impl Selection {
     /// The decision path, group by group: a handful of sentences each.
     pub fn sentences(&self) -> Vec<String> {
-        self.groups.iter().flat_map(|group| self.of_group(group)).collect()
+        self.sessions().into_iter().chain(self.groups.iter().flat_map(|group| self.of_group(group))).collect()
+    }
+
+    /// Of which sessions it is, where there are several.
+    pub fn sessions(&self) -> Option<String> {
+        let n = self.runs.len();
+        (n > 1).then(|| {
+            format!(
+                "From {n} sessions of one scenario on one device: {}. A requirement has to be met in each; sessions count alike.",
+                self.runs.join(", ")
+            )
+        })
     }
 
     /// The decision path of one group: the answer first, then how it came about.
@@ -30,7 +41,9 @@ impl Selection {
         }
         all.extend(self.closest(group));
         if !group.unpromised.is_empty() && group.class != "emulator" {
-            all.push(format!("Not measured, so that nobody can promise it: {}.", group.unpromised.join("; ").trim_end_matches('.')));
+            let damaged = group.unpromised.iter().any(|said| said.contains("damaged"));
+            let what = if damaged { "Not measured or damaged" } else { "Not measured" };
+            all.push(format!("{what}, so that nobody can promise it: {}.", group.unpromised.join("; ").trim_end_matches('.')));
         }
         all
     }
@@ -108,7 +121,8 @@ impl Selection {
         // A figure says by itself how a limit is violated, a word does not.
         let by_figure = finding.standing == Standing::Violated && judged.found.is_none();
         let why = if by_figure || finding.why.is_empty() { String::new() } else { format!(": {}", finding.why) };
-        format!("{words}{found}{room}{why}")
+        let session = finding.run.iter().map(|run| format!(", in the session {run}")).collect::<String>();
+        format!("{words}{found}{room}{session}{why}")
     }
 
     fn ranked(&self, group: &Group, ranking: &Ranking) -> String {

@@ -104,7 +104,8 @@ pub fn check(path: &Path) -> Result<Option<u64>, Problem> {
         if !ends && reader.position().byte() >= length {
             return if columns.is_none() { Err(Problem::Header) } else { Ok(Some(begin)) };
         }
-        let line = record.position().map_or(0, csv::Position::line);
+        // Where the row ends: the position of a record lies before the empty lines that are passed over.
+        let line = reader.position().line() - 1;
         if str::from_utf8(record.as_slice()).is_err() {
             return Err(Problem::NoText { line });
         }
@@ -273,7 +274,7 @@ impl Table<'_> {
                 cut = true;
                 break;
             }
-            taken.row(record.len(), record.position().map_or(0, csv::Position::line), |place| record.get(place))?;
+            taken.row(record.len(), reader.position().line() - 1, |place| record.get(place))?;
         }
         Ok(Part { columns: taken.columns(cut), within_quotes: reader.into_inner().odd })
     }

@@ -57,6 +57,25 @@ fn a_requirement_has_to_be_met_in_each_session() {
     let a = candidate(only(&selection), "a");
     assert_eq!((a.state, a.findings[0].standing, a.findings[0].run.as_deref()), (State::Vetoed, Standing::Violated, Some("two")));
     assert_eq!(candidate(only(&selection), "b").state, State::Passes);
+    let text = selection.sentences().join("\n");
+    for said in
+        ["From 2 sessions of one scenario on one device: one, two.", "Vetoed: a · w4a16 by ttft median <= 120", ", in the session two"]
+    {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
+}
+
+/// Whoever did not run at all on one of the days is not recommended for the others, and takes nothing from those that did.
+#[test]
+fn who_failed_in_a_session_is_not_decided() {
+    let (one, mut two) = (session("one", 100.0, 110.0), session("two", 100.0, 110.0));
+    two.cell("a", 128, &[("status", "failed")], &[]);
+    let selection = together([one, two]);
+    let group = only(&selection);
+    let a = candidate(group, "a");
+    assert_eq!((a.state, a.reason.as_deref()), (State::Undecided, Some("none of its cells counts in the session two")));
+    assert_eq!((order(group, &group.rankings[0]), group.rankings[0].sessions), (vec!["b"], 2));
+    assert_eq!(group.verdict.kind, Answer::NoRecommendation, "nothing is required, and it is alone: {}", group.verdict.reason);
 }
 
 /// A workload that one session lacks counts as much as the others, by the session that has it.
@@ -105,16 +124,29 @@ fn sessions_are_of_one_scenario_one_device_and_the_same_frameworks() {
             fs::copy(from.join(name), dir.path().join(name)).expect("copied");
         }
         let path = dir.path().join("manifest.json");
-        let mut manifest = serde_json::from_str(&fs::read_to_string(&path).expect("a manifest")).expect("JSON");
+        let mut manifest: serde_json::Value = serde_json::from_str(&fs::read_to_string(&path).expect("a manifest")).expect("JSON");
+        manifest["run"] = "another".into();
+        manifest["started_utc"] = "2026-12-01T00:00:00.000Z".into();
         change(&mut manifest);
         fs::write(&path, manifest.to_string()).expect("written");
         let joints = read(&[from.as_path(), dir.path()], None);
         joints.into_iter().map(|Joint { places, selected }| (places, selected.expect("a selection").runs.len())).collect::<Vec<_>>()
     };
-    assert_eq!(places(|manifest| manifest["run"] = "another".into()), [(vec![0, 1], 2)]);
+    assert_eq!(places(|_| {}), [(vec![0, 1], 2)]);
+    assert_eq!(places(|manifest| manifest["host"]["load"] = "3.00 1 1 1/80 9".into()), [(vec![0, 1], 2)], "days differ in it");
     let apart = [(vec![0], 1), (vec![1], 1)];
-    assert_eq!(places(|manifest| manifest["runtimes"]["mnn"]["ready"]["version"] = "MNN 9".into()), apart);
-    assert_eq!(places(|manifest| manifest["device"]["name"] = "other".into()), apart);
-    assert_eq!(places(|manifest| manifest["scenario"]["sha256"] = "0".into()), apart);
-    assert_eq!(places(|manifest| manifest["ab"] = serde_json::json!({ "partner": "x" })), apart);
+    // A copy of the example is no other measurement.
+    assert_eq!(read(&[from.as_path(), from.as_path()], None).len(), 2);
+    let changes: [fn(&mut serde_json::Value); 7] = [
+        |manifest| manifest["runtimes"]["mnn"]["ready"]["version"] = "MNN 9".into(),
+        |manifest| manifest["device"]["name"] = "other".into(),
+        |manifest| manifest["device"]["cores"] = 32.into(),
+        |manifest| manifest["device"]["kernel"] = "9.9".into(),
+        |manifest| manifest["device"]["cpu"] = "another".into(),
+        |manifest| manifest["scenario"]["sha256"] = "0".into(),
+        |manifest| manifest["ab"] = serde_json::json!({ "partner": "x" }),
+    ];
+    for (place, change) in changes.into_iter().enumerate() {
+        assert_eq!(places(change), apart, "{place}");
+    }
 }
