@@ -209,6 +209,10 @@ impl Reader<'_> {
     /// The next field that has a length, with its number, its content still to come; `None` for one of another kind, which is passed over.
     fn field(&mut self) -> Result<Option<(u64, u64)>, ImportError> {
         let key = self.varint()?;
+        // There is no field 0: a file of zeros is one whose download was only begun.
+        if key >> 3 == 0 {
+            return Err(self.cut());
+        }
         match key & 7 {
             0 => self.varint().map(|_| None),
             1 => self.skip(8).map(|()| None),

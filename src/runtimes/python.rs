@@ -130,8 +130,7 @@ impl Environment {
         run("python3 -m venv", Command::new(&python).args(["-m", "venv"]).arg(&folder), &lock, &log)?;
         say("installing the pinned packages (hash-checked)");
         let mut pip = Command::new(folder.join("bin").join("python3"));
-        pip.args(["-m", "pip", "install", "--require-hashes", "--no-input", "--no-compile", "--only-binary", ":all:", "-r"])
-            .arg(&requirements);
+        pip.args(["-m", "pip", "install", "--require-hashes", "--no-input", "--only-binary", ":all:", "-r"]).arg(&requirements);
         pip.env("PIP_DISABLE_PIP_VERSION_CHECK", "1");
         run("pip install", &mut pip, &lock, &log)?;
         let marker = folder.join(MARKER);

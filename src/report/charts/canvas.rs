@@ -92,8 +92,8 @@ pub fn inside(svg: &str) -> Option<(f64, f64, &str)> {
 /// `rows` being their number.
 pub fn plane<'a>(sheet: &Sheet<'a>, margin: Margin, x: &Axis, y: Result<&Axis, usize>) -> Result<Plane<'a>, ReportError> {
     let (width, height) = sheet.dim_in_pixel();
-    let (left, right) = (margin.left.cast_signed(), (width - margin.right).cast_signed());
-    let (top, bottom) = (margin.top.cast_signed(), (height - margin.bottom).cast_signed());
+    let (left, right) = (margin.left.cast_signed(), width.saturating_sub(margin.right).cast_signed());
+    let (top, bottom) = (margin.top.cast_signed(), height.saturating_sub(margin.bottom).cast_signed());
     let y_range = match y {
         Ok(axis) => axis.range(),
         // Rows count downwards.

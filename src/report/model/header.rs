@@ -9,6 +9,7 @@ use super::machine::{at, environment, facts, runtimes, text, tool, warnings};
 use super::panel::all;
 use super::roof::Best;
 use super::view::{Decision, Fact, Page, RunView};
+use crate::gate::busy;
 use crate::report::ReportError;
 use crate::report::charts::{MODEL, PALETTE, PARTS, PHASES};
 use crate::report::load::{Cell, Run, is_self_made};
@@ -76,6 +77,9 @@ fn sentences(run: &Run) -> Vec<String> {
             format!("{some} of {all} cells were measured and count; the others stand with their reasons under “Not in the figures”.")
         }
     }];
+    if let Some(busy) = busy::busy(&run.manifest["device"], &run.manifest["host"]) {
+        found.push(format!("The computer may have been busy with something else ({busy}): times of this run are partly that something's."));
+    }
     let began = text(at(&run.manifest, &["started_utc"])).is_some();
     if began && text(at(&run.manifest, &["finished_utc"])).is_none() {
         found.push(

@@ -112,9 +112,9 @@ pub fn pools<'a>(sessions: &'a [Session], wish: &Wish, judged: &[Vec<Judged>]) -
     for pick in pools.iter_mut().flat_map(|pool| &mut pool.picks) {
         describe(pick);
         pick.candidate.findings = findings(pick, wish, sessions, judged);
-        let silent = silent(pick, sessions);
-        pick.candidate.state = state(pick, silent.is_some());
-        pick.candidate.reason = pick.candidate.reason.take().or(silent.filter(|_| pick.candidate.state == State::Undecided));
+        let doubt = silent(pick, sessions).or_else(|| broken(pick));
+        pick.candidate.state = state(pick, doubt.is_some());
+        pick.candidate.reason = pick.candidate.reason.take().or(doubt.filter(|_| pick.candidate.state == State::Undecided));
     }
     let rank = |class: &str| ["phone", "board", "pc", "emulator"].iter().position(|known| *known == class).unwrap_or(4);
     pools.sort_by(|a, b| (rank(&a.class), &a.class, &a.device, &a.model).cmp(&(rank(&b.class), &b.class, &b.device, &b.model)));
@@ -182,8 +182,15 @@ fn silent(pick: &Pick, sessions: &[Session]) -> Option<String> {
     Some(format!("none of its cells counts in the session {}", sessions[lacking].run.id))
 }
 
-/// `silent`: it has no cell that counts in one of the sessions.
-fn state(pick: &Pick, silent: bool) -> State {
+/// That a check contradicts a cell of a candidate, or that one failed: a product meets every prompt.
+fn broken(pick: &Pick) -> Option<String> {
+    pick.counted().next()?;
+    let lost = pick.entries.iter().find(|entry| !entry.row.is_ok() && entry.field("status") != "skipped")?;
+    Some(format!("its cell {} does not count ({}): {}", lost.key.cell, lost.field("status"), lost.field("reason")))
+}
+
+/// `doubt`: what a part of its cells shows can't be told of all.
+fn state(pick: &Pick, doubt: bool) -> State {
     let stands = |standing: Standing| pick.candidate.findings.iter().any(|finding| finding.standing == standing);
     if stands(Standing::Violated) {
         return State::Vetoed;
@@ -196,5 +203,5 @@ fn state(pick: &Pick, silent: bool) -> State {
         return State::Headroom;
     }
     let open = [Standing::Undecided, Standing::NotMeasured, Standing::Damaged];
-    if silent || open.into_iter().any(stands) { State::Undecided } else { State::Passes }
+    if doubt || open.into_iter().any(stands) { State::Undecided } else { State::Passes }
 }

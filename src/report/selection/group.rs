@@ -230,7 +230,9 @@ fn agrees(pick: &Pick, wish: &Wish) -> bool {
     let required = |finding: &&Finding| is_agreement(&wish.requirements[finding.need]);
     let met = pick.candidate.findings.iter().filter(required).all(|finding| finding.standing == Standing::Passed);
     let judged = |entry: &Entry| wish.requirements.iter().any(|asked| is_agreement(asked) && asked.selects(&entry.planned.cell));
-    met && pick.counted().all(|entry| judged(entry) || entry.row.field("check_tokens") == "confirmed")
+    let contradicted = |entry: &Entry| entry.row.field("check_tokens") == "contradicted";
+    met && !pick.entries.iter().any(contradicted)
+        && pick.counted().all(|entry| judged(entry) || entry.row.field("check_tokens") == "confirmed")
 }
 
 /// The least share of tokens before the first divergence, where all cells have one.

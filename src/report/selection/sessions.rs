@@ -1,6 +1,6 @@
 //! From run folders to their selections.
 
-use std::{fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use serde_json::Value;
 use thiserror::Error;
@@ -9,11 +9,11 @@ use super::{Selection, select, wish::Wish};
 use crate::{
     gate::{
         require::gather,
-        run::{Cell, Run, RunError, load},
+        run::{Cell, Key, Run, RunError, load},
         unlike::{Difference, of_runs},
     },
     results::read::TableError,
-    scenario::{Plan, Preset},
+    scenario::{Plan, PlannedCell, Preset},
     words::count,
 };
 
@@ -47,6 +47,9 @@ pub enum Unselected {
     /// A candidate that nobody sees can't be ranked: of so many cells of the plan the run has no row.
     #[error("nothing can be selected: cells.csv has no row of {0} of the plan, it was cut off")]
     Cut(String),
+    /// It was edited, or is another run's.
+    #[error("nothing can be selected: plan.toml and cells.csv disagree about {0}")]
+    Apart(String),
     /// Which device it was, and what else that did, is not known.
     #[error("nothing can be selected: manifest.json is damaged or names no device")]
     Manifest,
@@ -89,10 +92,32 @@ fn session(folder: &Path) -> Result<Session, Unselected> {
     if lost > 0 {
         return Err(Unselected::Cut(count(lost, "cell")));
     }
+    if let Some(cell) = apart(&plan, &run) {
+        return Err(Unselected::Apart(cell));
+    }
     if !run.manifest["device"].is_object() {
         return Err(Unselected::Manifest);
     }
     Ok(Session { plan, run })
+}
+
+/// A cell that only one of them knows, or knows as another one.
+fn apart(plan: &Plan, run: &Run) -> Option<String> {
+    let disagrees = |planned: &PlannedCell, row: &Cell| {
+        let cell = &planned.cell;
+        let (prompt, generated) = (cell.workload.prompt_tokens().to_string(), cell.workload.gen_tokens().to_string());
+        let words = [
+            ("backend", cell.backend.as_str()),
+            ("model", cell.model.name.as_str()),
+            ("quant", cell.quant.as_str()),
+            ("prompt_tokens", &prompt),
+            ("gen_tokens", &generated),
+        ];
+        words.iter().any(|(column, word)| !["", word].contains(&row.field(column)))
+    };
+    let known: BTreeMap<&str, &PlannedCell> = plan.cells.iter().map(|planned| (planned.id.as_str(), planned)).collect();
+    let wrong = |(key, row): &(&Key, &Cell)| known.get(key.cell.as_str()).is_none_or(|planned| disagrees(planned, row));
+    run.cells.iter().find(wrong).map(|(key, _)| key.cell.clone())
 }
 
 /// What sessions may differ in: they are days.
@@ -110,6 +135,9 @@ fn is_another(a: &Session, b: &Session) -> bool {
         && stated(other)
         && same("/scenario/sha256")
         && same("/device/name")
+        && same("/python_lock")
+        && one["finished_utc"].is_string()
+        && other["finished_utc"].is_string()
         && !same("/run")
         && !same("/started_utc")
         && same_artifacts(&a.run, &b.run)
@@ -121,8 +149,13 @@ fn is_another(a: &Session, b: &Session) -> bool {
 
 /// Whether every cell of which both know the artifact had the same one: its key is a hash of what it is made of.
 fn same_artifacts(a: &Run, b: &Run) -> bool {
-    let known = |cell: &'_ Cell| Some(cell.field("artifact").to_owned()).filter(|key| !key.is_empty());
-    a.cells.iter().all(|(key, cell)| known(cell).zip(b.cells.get(key).and_then(known)).is_none_or(|(one, other)| one == other))
+    let agree = |one: &Cell, other: &Cell, column: &str| {
+        let (one, other) = (one.field(column), other.field(column));
+        one == other || one.is_empty() || other.is_empty()
+    };
+    let same =
+        |one: &Cell, other: &Cell| ["artifact", "quant_native", "engine", "runtime_version"].iter().all(|column| agree(one, other, column));
+    a.cells.iter().all(|(key, cell)| b.cells.get(key).is_none_or(|other| same(cell, other)))
 }
 
 fn of(sessions: &[Session], asked: Option<&Preset>) -> Selected {

@@ -63,6 +63,10 @@ pub fn verdict(group: &Group, wish: &Wish, busy: Option<&str>) -> Verdict {
     let name = &group.candidates[first].name;
     let open = caveats(group, ranking, first);
     let within = within(ranking);
+    // How far, beside how sure: a difference of nothing can be sure.
+    let lead = ranking.places.get(1).map_or_else(String::new, |next| {
+        format!("{} ahead of the next, ", percent((1e3 * (ranking.places[0].score / next.score - 1.0)).round() / 1e3))
+    });
     let steady = ranking.led as f64 >= TOLD * ranking.sessions as f64;
     match &ranking.sure {
         Sure::Alone if wish.needs.is_empty() => {
@@ -81,7 +85,7 @@ pub fn verdict(group: &Group, wish: &Wish, busy: Option<&str>) -> Verdict {
         }
         Sure::Bootstrap { resamples, first: share, .. } if *share >= TOLD => recommended(
             first,
-            format!("{name} is first in {} of {resamples} resamples of the launches, {within}{open}", share_words(*share)),
+            format!("{name} is first in {} of {resamples} resamples of the launches, {lead}{within}{open}", share_words(*share)),
         ),
         Sure::Intervals { launches, ahead: true } => recommended(
             first,
@@ -134,6 +138,10 @@ fn caveats(group: &Group, ranking: &Ranking, first: usize) -> String {
         ranking.dims.iter().any(|dim| dim.cut).then(|| match ranking.sessions {
             0 | 1 => "; only workloads that all have were weighed".to_owned(),
             _ => "; of each session only workloads that all have there were weighed".to_owned(),
+        }),
+        (!ranking.dropped.is_empty()).then(|| {
+            let metrics: Vec<&str> = ranking.dropped.iter().map(|dropped| dropped.metric.as_str()).collect();
+            format!("; not weighed though preferred: {}", metrics.join(" and "))
         }),
         (rivals > 0).then(|| format!("; {} not decided and could still come first", is_are(rivals))),
         (others > 0).then(|| format!("; {} not decided and timed in another way, and nothing is ranked across that", is_are(others))),

@@ -121,7 +121,7 @@ impl Selection {
         // A figure says by itself how a limit is violated, a word does not.
         let by_figure = finding.standing == Standing::Violated && judged.found.is_none();
         let why = if by_figure || finding.why.is_empty() { String::new() } else { format!(": {}", finding.why) };
-        let session = finding.run.iter().map(|run| format!(", in the session {run}")).collect::<String>();
+        let session = finding.run.as_ref().map_or_else(String::new, |run| format!(", in the session {run}"));
         format!("{words}{found}{room}{session}{why}")
     }
 

@@ -221,7 +221,7 @@ impl Table<'_> {
         let mut taken = Taken::of(self);
         let mut buffer = vec![0; BUFFER];
         // Bytes of the buffer that are of the file, and lines that have passed.
-        let (mut filled, mut line) = (0, 0_u64);
+        let (mut filled, mut line, mut reserved) = (0, 0_u64, false);
         let mut ends: Vec<(usize, usize)> = Vec::with_capacity(self.header.len());
         loop {
             if filled == buffer.len() {
@@ -254,6 +254,11 @@ impl Table<'_> {
                     b'"' | b'\r' => return Ok(None),
                     _ => {}
                 }
+            }
+            if taken.rows > 0 && !reserved {
+                // As many rows as there will be, if they go on as they began.
+                taken.reserve(((to - from) / whole as u64 + 1) as usize * taken.rows);
+                reserved = true;
             }
             buffer.copy_within(whole..filled, 0);
             filled -= whole;
@@ -313,6 +318,11 @@ impl<'a> Taken<'a> {
             column.push(text(*place));
         }
         Ok(())
+    }
+
+    fn reserve(&mut self, rows: usize) {
+        self.words.iter_mut().for_each(|(_, column)| column.words.codes.reserve(rows));
+        self.numbers.iter_mut().for_each(|(_, column)| column.values.reserve(rows));
     }
 
     fn columns(self, cut: bool) -> Columns {

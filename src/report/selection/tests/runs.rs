@@ -54,7 +54,7 @@ fn the_one_over_the_limit_is_vetoed_and_the_others_are_ranked() {
 
     let text = selection.sentences().join("\n");
     for said in [
-        "tiny-llama on phone-1 (phone): fast · w4a16. fast · w4a16 is first in 100 % of 2000 resamples of the launches, within this session only.",
+        "tiny-llama on phone-1 (phone): fast · w4a16. fast · w4a16 is first in 100 % of 2000 resamples of the launches, 17.3 % ahead of the next, within this session only.",
         "Held against 1 requirement; of 3 candidates: 2 meet every requirement, 1 vetoed.",
         "Vetoed: slow · w4a16 by ttft median <= 380 (prompt-tokens 128), measured 520.",
         "% beyond the limit.",
@@ -159,7 +159,7 @@ fn settings_are_choices_and_workloads_are_what_all_have() {
     for (profile, ttft) in [("burst", 100.0), ("balanced", 150.0)] {
         for prompt in [128, 512] {
             let own = metrics(ttft * f64::from(prompt));
-            let status = if profile == "burst" && prompt == 512 { "unverified" } else { "ok" };
+            let status = if profile == "burst" && prompt == 512 { "skipped" } else { "ok" };
             lab.tuned("a", prompt, Some(profile), &[("status", status)], &[("ttft_ms", &own[0].1)]);
         }
     }
@@ -172,6 +172,31 @@ fn settings_are_choices_and_workloads_are_what_all_have() {
     assert_eq!((ranking.dims[0].workloads.as_slice(), ranking.dims[0].cut), (&["128 → 16 tokens, context 128".to_owned()][..], true));
     assert!((ranking.places[1].score - 100.0 / 150.0).abs() < 1e-9);
     assert_eq!((group.candidates[0].cells.len(), group.candidates[0].lost), (1, 1));
+}
+
+/// A product meets every prompt: who gave wrong tokens at one, or crashed, is not recommended for the other, and nothing is said of the tokens of all.
+#[test]
+fn a_cell_that_broke_leaves_its_candidate_undecided() {
+    for status in ["unverified", "failed"] {
+        let mut lab = Lab::new();
+        for (backend, prompt, ttft) in [("a", 128, 100.0), ("a", 512, 400.0), ("b", 128, 150.0), ("b", 512, 600.0)] {
+            let broken = backend == "a" && prompt == 512;
+            let check = if broken { "contradicted" } else { "confirmed" };
+            let fields = [
+                ("status", if broken { status } else { "ok" }),
+                ("check_tokens", check),
+                ("reason", if broken { "what came" } else { "" }),
+            ];
+            lab.cell(backend, prompt, &fields, &[("ttft_ms", &about(ttft, 12))]);
+        }
+        let selection = lab.select();
+        let group = only(&selection);
+        let a = candidate(group, "a");
+        assert_eq!(a.state, State::Undecided);
+        assert!(a.reason.as_ref().is_some_and(|why| why.ends_with(&format!("does not count ({status}): what came"))), "{:?}", a.reason);
+        assert_ne!(group.verdict.kind, Answer::Recommended, "{}", group.verdict.reason);
+        assert!(!group.identity.contains("agree"), "{}", group.identity);
+    }
 }
 
 /// As in `gate`: what a computer measured that may have been busy with something else decides nothing about times, and memory is its own.
