@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
+use bench_backend_api::Quant;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -12,7 +13,7 @@ use crate::{
         run::{Cell, Key, Run, RunError, load},
         unlike::{Difference, of_runs},
     },
-    results::read::TableError,
+    results::read::{TableError, visible},
     scenario::{Plan, PlannedCell, Preset},
     words::count,
 };
@@ -87,7 +88,7 @@ fn session(folder: &Path) -> Result<Session, Unselected> {
     let text = fs::read_to_string(folder.join("plan.toml")).map_err(|why| Unselected::Plan(format!("can't be read: {why}")))?;
     let plan = Plan::from_toml(&text).map_err(|why| Unselected::Plan(format!("can't be used: {why}")))?;
     let run = load(folder)?;
-    let has_row = |id: &str| run.cells.keys().any(|key| key.cell == id);
+    let has_row = |id: &str| run.cells.keys().any(|key| key.cell == visible(id));
     let lost = plan.cells.iter().filter(|planned| !has_row(&planned.id)).count();
     if lost > 0 {
         return Err(Unselected::Cut(count(lost, "cell")));
@@ -106,17 +107,19 @@ fn apart(plan: &Plan, run: &Run) -> Option<String> {
     let disagrees = |planned: &PlannedCell, row: &Cell| {
         let cell = &planned.cell;
         let (prompt, generated) = (cell.workload.prompt_tokens().to_string(), cell.workload.gen_tokens().to_string());
+        // What is no class at all is no other one.
+        let quant = Quant::parse(row.field("quant")).unwrap_or(cell.quant);
         let words = [
             ("backend", cell.backend.as_str()),
             ("model", cell.model.name.as_str()),
-            ("quant", cell.quant.as_str()),
             ("prompt_tokens", &prompt),
             ("gen_tokens", &generated),
         ];
-        words.iter().any(|(column, word)| !["", word].contains(&row.field(column)))
+        let differs = |(column, word): &(&str, &str)| !row.field(column).is_empty() && row.field(column) != visible(word);
+        quant != cell.quant || words.iter().any(differs)
     };
-    let known: BTreeMap<&str, &PlannedCell> = plan.cells.iter().map(|planned| (planned.id.as_str(), planned)).collect();
-    let wrong = |(key, row): &(&Key, &Cell)| known.get(key.cell.as_str()).is_none_or(|planned| disagrees(planned, row));
+    let known: BTreeMap<String, &PlannedCell> = plan.cells.iter().map(|planned| (visible(&planned.id), planned)).collect();
+    let wrong = |(key, row): &(&Key, &Cell)| known.get(&key.cell).is_none_or(|planned| disagrees(planned, row));
     run.cells.iter().find(wrong).map(|(key, _)| key.cell.clone())
 }
 

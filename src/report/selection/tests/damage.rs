@@ -178,3 +178,20 @@ fn an_edited_plan_is_refused() {
     assert!(limit("support", "is = \"sometimes\"").contains("== sometimes"));
     assert!(Broken::new("[prefer.weights]\ndecode = 2.0\nttft = 1.0\n").selected().is_ok());
 }
+
+#[test]
+fn a_plan_that_its_rows_contradict_selects_nothing() {
+    // Exchanged, each would be ranked by the other's figures.
+    let swapped = Broken::new("");
+    let plan = fs::read_to_string(swapped.path("plan.toml")).expect("the plan");
+    let plan = plan.replace("quant = \"w4\"", "quant = \"w8 \"").replace("quant = \"w8\"", "quant = \"w4\"").replace("\"w8 \"", "\"w8\"");
+    fs::write(swapped.path("plan.toml"), plan).expect("written");
+    let why = swapped.selected().expect_err("nothing").to_string();
+    assert!(why.starts_with("nothing can be selected: plan.toml and cells.csv disagree about mnn."), "{why}");
+    // A cell less in the plan: its candidate would vanish without a word.
+    let less = Broken::new("");
+    let text = fs::read_to_string(less.path("plan.toml")).expect("the plan");
+    let (kept, _) = text.rsplit_once("[[cells]]").expect("cells");
+    fs::write(less.path("plan.toml"), kept).expect("written");
+    assert!(matches!(less.selected(), Err(Unselected::Apart(_))));
+}
