@@ -2,7 +2,7 @@
 //! their ends and extremes, windows of the drawings, sums by part, the largest operations. RUN in, seconds and figures as JSON out; `report.py` runs
 //! it and holds the figures against those of pandas.
 
-use std::{collections::BTreeMap, path::Path, rc::Rc, time::Instant};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Instant};
 
 use bench::{
     report::load::{Layer, Phase, Run, Series, Sort, load},
@@ -81,7 +81,7 @@ fn operations(layers: &[Layer]) -> Operations {
     // By sort first, of which there are few.
     let mut sorts: BTreeMap<*const Sort, (&Sort, Vec<f64>)> = BTreeMap::new();
     for layer in layers {
-        sorts.entry(Rc::as_ptr(&layer.sort)).or_insert((&layer.sort, Vec::new())).1.push(layer.value);
+        sorts.entry(Arc::as_ptr(&layer.sort)).or_insert((&layer.sort, Vec::new())).1.push(layer.value);
     }
     let mut sums: BTreeMap<[&str; 5], (f64, usize)> = BTreeMap::new();
     let mut phases: BTreeMap<&str, Vec<f64>> = BTreeMap::new();

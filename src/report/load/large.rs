@@ -1,11 +1,12 @@
 //! The tables that grow with the run: read side by side, each in one pass.
 
-use std::{collections::BTreeMap, path::Path, rc::Rc, thread};
+use std::{collections::BTreeMap, path::Path, sync::Arc, thread};
 
 use bench_tables::{Columns, Wanted};
 
+use super::layers::layers;
 use super::timeline::sampled;
-use super::types::{CellKey, Timeline};
+use super::types::{CellKey, Layer, Timeline};
 use crate::results::{
     read::{TableError, columns, complaint, visible},
     schema::{LAYERS, SAMPLES, TELEMETRY, TOKENS, Table},
@@ -19,8 +20,8 @@ pub struct Large {
     pub tokens: Option<Columns>,
     /// Queries of the measured launches.
     pub samples: Option<Columns>,
-    /// Operations of the profile pass.
-    pub layers: Option<Columns>,
+    /// Operations of the profile pass, by cell, and what is to be said of the table.
+    pub layers: Option<(BTreeMap<CellKey, Vec<Layer>>, Option<String>)>,
 }
 
 const OF_TELEMETRY: Wanted = Wanted {
@@ -64,7 +65,9 @@ pub fn large(dir: &Path) -> Result<Large, TableError> {
             let of = |table: Columns| (sampled(&table), complaint(TELEMETRY.file, table.cut, table.not_numbers()));
             read(&TELEMETRY, OF_TELEMETRY)().map(|table| table.map(of))
         });
-        let (layers, tokens, samples) = (read(&LAYERS, OF_LAYERS)(), read(&TOKENS, OF_TOKENS)(), read(&SAMPLES, OF_SAMPLES)());
+        let of = |table: Columns| (layers(&table), complaint(LAYERS.file, table.cut, table.not_numbers()));
+        let layers = read(&LAYERS, OF_LAYERS)().map(|table| table.map(of));
+        let (tokens, samples) = (read(&TOKENS, OF_TOKENS)(), read(&SAMPLES, OF_SAMPLES)());
         let telemetry = telemetry.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Ok(Large { telemetry: telemetry?, tokens: tokens?, samples: samples?, layers: layers? })
     })
@@ -78,6 +81,6 @@ pub fn by_cell(table: &Columns) -> Vec<(CellKey, Vec<u32>)> {
 }
 
 /// The different words of a column as they may be shown, each once.
-pub fn shown(table: &Columns, column: &str) -> Vec<Rc<str>> {
+pub fn shown(table: &Columns, column: &str) -> Vec<Arc<str>> {
     table.words(column).names.iter().map(|name| visible(name).into()).collect()
 }

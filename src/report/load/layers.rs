@@ -1,6 +1,6 @@
 //! The operations of the profile pass.
 
-use std::{collections::BTreeMap, rc::Rc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use bench_tables::Columns;
 
@@ -15,9 +15,9 @@ pub fn layers(table: &Columns) -> BTreeMap<CellKey, Vec<Layer>> {
     let name = &table.words("name").codes;
     let [value, folded, count] = ["value", "folded", "count"].map(|column| table.numbers(column));
     let sorts = table.groups(&table.all(), &WORDS);
-    let mut sort_of: Vec<Option<Rc<Sort>>> = vec![None; table.rows];
+    let mut sort_of: Vec<Option<Arc<Sort>>> = vec![None; table.rows];
     for group in sorts {
-        let sort = Rc::new(sort(WORDS.map(|column| visible(table.words(column).at(group.rows[0])))));
+        let sort = Arc::new(sort(WORDS.map(|column| visible(table.words(column).at(group.rows[0])))));
         for row in group.rows {
             sort_of[row as usize] = Some(sort.clone());
         }

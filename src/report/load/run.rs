@@ -57,8 +57,12 @@ pub fn load(dir: &Path) -> Result<Run, ReportError> {
     soaks(dir, &mut run)?;
     phases(dir, &mut run)?;
     places(dir, &mut run)?;
-    if let Some(table) = noted(&mut run.problems, "no layers", layers.as_ref(), LAYERS.file) {
-        run.layers = super::layers::layers(table);
+    match layers {
+        None => run.problems.push(missing(LAYERS.file, "no layers")),
+        Some((layers, complaint)) => {
+            run.layers = layers;
+            run.problems.extend(complaint);
+        }
     }
     Ok(run)
 }

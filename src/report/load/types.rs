@@ -1,6 +1,6 @@
 //! What the tables hold, as structs.
 
-use std::{collections::BTreeMap, rc::Rc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
 
@@ -264,9 +264,9 @@ pub struct Launches {
 #[derive(Debug, Clone)]
 pub struct Layer {
     /// Name as printed.
-    pub name: Rc<str>,
+    pub name: Arc<str>,
     /// What many operations have in common.
-    pub sort: Rc<Sort>,
+    pub sort: Arc<Sort>,
     /// The compiler made it part of another operation.
     pub folded: bool,
     /// Time or cycles.
