@@ -12,16 +12,19 @@ use crate::results::{
     schema::{LAYERS, SAMPLES, TELEMETRY, TOKENS, Table},
 };
 
+/// What a table tells of each cell, and what is to be said of the table.
+type ByCell<T> = (BTreeMap<CellKey, T>, Option<String>);
+
 /// What is taken of them; a table that the folder lacks is `None`.
 pub struct Large {
-    /// Samples of the first measured launches, by cell, and what is to be said of the table.
-    pub telemetry: Option<(BTreeMap<CellKey, Timeline>, Option<String>)>,
+    /// Samples of the first measured launches.
+    pub telemetry: Option<ByCell<Timeline>>,
     /// Tokens of the measured launches.
     pub tokens: Option<Columns>,
     /// Queries of the measured launches.
     pub samples: Option<Columns>,
-    /// Operations of the profile pass, by cell, and what is to be said of the table.
-    pub layers: Option<(BTreeMap<CellKey, Vec<Layer>>, Option<String>)>,
+    /// Operations of the profile pass.
+    pub layers: Option<ByCell<Vec<Layer>>>,
 }
 
 const OF_TELEMETRY: Wanted = Wanted {
