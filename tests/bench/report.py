@@ -53,7 +53,9 @@ def plan(every):
         text = pattern
         for name, value in (("id", cell["cell"]), ("backend", cell["backend"]), ("name", cell["model"]), ("quant", cell["quant"])):
             text = re.sub(rf'^{name} = ".*"', f'{name} = "{value}"', text, flags=re.M)
-        return "[[cells]]" + re.sub(r"^prompt_tokens = .*", f"prompt_tokens = {cell['prompt_tokens']}", text, flags=re.M)
+        for name in ("prompt_tokens", "gen_tokens"):
+            text = re.sub(rf"^{name} = .*", f"{name} = {cell[name]}", text, flags=re.M)
+        return "[[cells]]" + text
 
     return head + "".join(planned(cell) for cell in every)
 
