@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc, time::Instant};
 
 use bench::{
     report::load::{Layer, Phase, Run, Series, Sort, load},
-    stats::{extremes, quantile},
+    stats::{extremes, quantiles},
 };
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ fn main() {
 }
 
 fn figures(run: &Run) -> Value {
-    let gaps: Vec<[f64; 4]> = run.gaps.values().map(|gaps| [0.5, 0.9, 0.99, 1.0].map(|p| quantile(gaps, p).expect("gaps"))).collect();
+    let gaps: Vec<[f64; 4]> = run.gaps.values().map(|gaps| quantiles(gaps, [0.5, 0.9, 0.99, 1.0]).expect("gaps")).collect();
     let all: Vec<(&(String, String), &Series)> = run.timelines.values().flat_map(|timeline| &timeline.series).collect();
     let facts: Vec<(&str, Facts)> = all.iter().map(|((_, name), series)| (name.as_str(), facts(series))).collect();
     let of = |name: &'static str| facts.iter().filter(move |(known, _)| *known == name).map(|(_, facts)| facts);

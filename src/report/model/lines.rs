@@ -29,8 +29,9 @@ pub fn gaps(run: &Run, group: &Group, cells: &[&Cell], colours: &Colours, of: (i
     let mut table =
         Grid { columns: ["Cell", "gaps", "p50, ms", "p90, ms", "p99, ms", "longest, ms"].map(str::to_owned).to_vec(), ..Grid::default() };
     for (cell, gaps) in &having {
-        let quantile = |p| stats::quantile(gaps, p).map_or_else(|| DASH.to_owned(), number);
-        table.rows.push(vec![group.label(cell), gaps.len().to_string(), quantile(0.5), quantile(0.9), quantile(0.99), quantile(1.0)]);
+        let quantiles =
+            stats::quantiles(gaps, [0.5, 0.9, 0.99, 1.0]).map_or_else(|| [(); 4].map(|()| DASH.to_owned()), |all| all.map(number));
+        table.rows.push([group.label(cell), gaps.len().to_string()].into_iter().chain(quantiles).collect());
     }
     let (drawn, cut) = readable(&having, DISTRIBUTIONS, |(cell, _)| &cell.backend, "cells");
     let (mut lines, mut legend) = (Vec::new(), Vec::new());

@@ -39,7 +39,7 @@ pub use effect::{Effect, FEWEST_FOR_EFFECT, log_effect, paired_effect};
 pub use extremes::extremes;
 pub use first::{Factor, Values, first_shares};
 pub use interval::{Interval, Method, interval, interval_at};
-pub use location::{mad, mean, median, quantile, relative_spread, standard_deviation};
+pub use location::{mad, mean, median, quantile, quantiles, relative_spread, standard_deviation};
 pub use order::{Drift, autocorrelation, drift, effective_size};
 pub use outliers::{OUTLIER_LIMIT, drawn_in, outliers};
 pub use ratio::{Ends, FEWEST_FOR_RATIO, Ratio, ratio_of_medians};

@@ -35,10 +35,15 @@ pub fn median(values: &[f64]) -> Option<f64> {
 ///
 /// `None` as well when `p` is outside 0..=1.
 pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
-    if !(0.0..=1.0).contains(&p) {
+    quantiles(values, [p]).map(|[quantile]| quantile)
+}
+
+/// Several of them: the values are sorted once.
+pub fn quantiles<const N: usize>(values: &[f64], ps: [f64; N]) -> Option<[f64; N]> {
+    if !ps.iter().all(|p| (0.0..=1.0).contains(p)) {
         return None;
     }
-    sorted(values).map(|ascending| quantile_of_sorted(&ascending, p))
+    sorted(values).map(|ascending| ps.map(|p| quantile_of_sorted(&ascending, p)))
 }
 
 /// Median absolute deviation from the median, raw: not scaled to a standard deviation.
