@@ -402,7 +402,8 @@ fn the_page_in_chromium() {
     // By the DOM that the browser made: two charts, four rows of cells and two of means, all regressed.
     let count = |words: &str| seen.stdout.matches(words).count();
     assert_eq!((count("<svg class=\"chart\""), count("<span class=\"verdict regressed\">regressed")), (2, 6), "{}", seen.stdout);
-    assert_eq!(count("<th scope=\"row\"><span class=\"id\">"), 4);
+    assert_eq!(count("<span class=\"id\">"), 4);
     assert!(seen.stdout.contains("&lt;b&gt;bold&lt;/b&gt;") && !seen.stdout.contains("<b>bold"));
-    assert!(!seen.stdout.contains("NaN") && !seen.stdout.contains("<script"));
+    // The page's own script, which filters and sorts, is the one that there is.
+    assert_eq!((count("NaN"), count("<script")), (0, 1));
 }
