@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{location::median_of_sorted, resample::drawn};
+use super::resample::{drawn, median_of_drawn};
 use crate::random::SplitMix64;
 
 /// One factor of a candidate's product: the median of its values, to a power.
@@ -98,24 +98,11 @@ impl Drawer {
 impl Bundle {
     fn sum(&self, random: &mut SplitMix64) -> f64 {
         let drawn = drawn(self.launches, random);
-        let log = |values: &[(usize, f64)]| median_of_drawn(values, &drawn).map_or(f64::NAN, f64::ln);
+        let log = |values: &[(usize, f64)]| {
+            median_of_drawn(values.iter().map(|(place, value)| (*value, drawn[*place]))).map_or(f64::NAN, f64::ln)
+        };
         self.factors.iter().map(|(exponent, values)| exponent * log(values)).sum()
     }
-}
-
-/// Median of what was drawn: values, ascending, each with the place of which `times` says how often it was drawn. `None` when nothing was. No
-/// resample is sorted: the values are.
-fn median_of_drawn(ascending: &[(usize, f64)], times: &[u32]) -> Option<f64> {
-    let n: u32 = times.iter().sum();
-    let at = |rank: u32| {
-        let mut seen = 0;
-        ascending.iter().find_map(|(place, value)| {
-            seen += times[*place];
-            (seen > rank).then_some(*value)
-        })
-    };
-    let middle = at(n / 2)?;
-    Some(if n % 2 == 1 { middle } else { median_of_sorted(&[at(n / 2 - 1)?, middle]) })
 }
 
 #[cfg(test)]
@@ -126,7 +113,7 @@ mod tests {
     fn the_median_of_what_was_drawn() {
         // Places in the order of their values: 2, 0, 1. Drawn: place 0 twice, place 2 once, that is 1, 5, 5.
         let ascending = [(2, 1.0), (0, 5.0), (1, 9.0)];
-        let of = |times: [u32; 3]| median_of_drawn(&ascending, &times);
+        let of = |times: [u32; 3]| median_of_drawn(ascending.iter().map(|(place, value)| (*value, times[*place])));
         assert_eq!([of([2, 0, 1]), of([0, 0, 3]), of([1, 1, 1])], [Some(5.0), Some(1.0), Some(5.0)]);
         // An even number of them: (1 + 9) / 2, (1 + 5) / 2.
         assert_eq!([of([0, 1, 1]), of([2, 0, 2]), of([0, 0, 0])], [Some(5.0), Some(3.0), None]);

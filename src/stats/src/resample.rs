@@ -23,19 +23,24 @@ pub(super) fn drawn(n: usize, random: &mut SplitMix64) -> Vec<u32> {
     drawn
 }
 
-/// One resample's median. The values being sorted, it is enough to count how often each place is drawn.
-pub(super) fn resampled_median(ascending: &[f64], random: &mut SplitMix64) -> f64 {
-    let n = ascending.len();
-    let drawn = drawn(n, random);
-    let place = |rank: usize| {
+/// Median of what was drawn: values, ascending, each with how often it was. `None` when nothing was. No resample is sorted: the values are.
+pub(super) fn median_of_drawn(ascending: impl Iterator<Item = (f64, u32)> + Clone) -> Option<f64> {
+    let n: u32 = ascending.clone().map(|(_, times)| times).sum();
+    let at = |rank: u32| {
         let mut seen = 0;
-        drawn.iter().position(|count| {
-            seen += *count as usize;
-            seen > rank
+        ascending.clone().find_map(|(value, times)| {
+            seen += times;
+            (seen > rank).then_some(value)
         })
     };
-    let at = |rank| ascending[place(rank).unwrap_or(n - 1)];
-    if n % 2 == 1 { at(n / 2) } else { median_of_sorted(&[at(n / 2 - 1), at(n / 2)]) }
+    let middle = at(n / 2)?;
+    Some(if n % 2 == 1 { middle } else { median_of_sorted(&[at(n / 2 - 1)?, middle]) })
+}
+
+/// One resample's median; NaN of nothing.
+pub(super) fn resampled_median(ascending: &[f64], random: &mut SplitMix64) -> f64 {
+    let drawn = drawn(ascending.len(), random);
+    median_of_drawn(ascending.iter().copied().zip(drawn.iter().copied())).unwrap_or(f64::NAN)
 }
 
 #[cfg(test)]
