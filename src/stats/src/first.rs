@@ -99,7 +99,7 @@ impl Bundle {
     fn sum(&self, random: &mut SplitMix64) -> f64 {
         let drawn = drawn(self.launches, random);
         let log = |values: &[(usize, f64)]| {
-            median_of_drawn(values.iter().map(|(place, value)| (*value, drawn[*place]))).map_or(f64::NAN, f64::ln)
+            median_of_drawn(&values.iter().map(|(place, value)| (*value, drawn[*place]))).map_or(f64::NAN, f64::ln)
         };
         self.factors.iter().map(|(exponent, values)| exponent * log(values)).sum()
     }
@@ -113,7 +113,7 @@ mod tests {
     fn the_median_of_what_was_drawn() {
         // Places in the order of their values: 2, 0, 1. Drawn: place 0 twice, place 2 once, that is 1, 5, 5.
         let ascending = [(2, 1.0), (0, 5.0), (1, 9.0)];
-        let of = |times: [u32; 3]| median_of_drawn(ascending.iter().map(|(place, value)| (*value, times[*place])));
+        let of = |times: [u32; 3]| median_of_drawn(&ascending.iter().map(|(place, value)| (*value, times[*place])));
         assert_eq!([of([2, 0, 1]), of([0, 0, 3]), of([1, 1, 1])], [Some(5.0), Some(1.0), Some(5.0)]);
         // An even number of them: (1 + 9) / 2, (1 + 5) / 2.
         assert_eq!([of([0, 1, 1]), of([2, 0, 2]), of([0, 0, 0])], [Some(5.0), Some(3.0), None]);

@@ -24,7 +24,7 @@ pub(super) fn drawn(n: usize, random: &mut SplitMix64) -> Vec<u32> {
 }
 
 /// Median of what was drawn: values, ascending, each with how often it was. `None` when nothing was. No resample is sorted: the values are.
-pub(super) fn median_of_drawn(ascending: impl Iterator<Item = (f64, u32)> + Clone) -> Option<f64> {
+pub(super) fn median_of_drawn(ascending: &(impl Iterator<Item = (f64, u32)> + Clone)) -> Option<f64> {
     let n: u32 = ascending.clone().map(|(_, times)| times).sum();
     let at = |rank: u32| {
         let mut seen = 0;
@@ -40,7 +40,7 @@ pub(super) fn median_of_drawn(ascending: impl Iterator<Item = (f64, u32)> + Clon
 /// One resample's median; NaN of nothing.
 pub(super) fn resampled_median(ascending: &[f64], random: &mut SplitMix64) -> f64 {
     let drawn = drawn(ascending.len(), random);
-    median_of_drawn(ascending.iter().copied().zip(drawn.iter().copied())).unwrap_or(f64::NAN)
+    median_of_drawn(&ascending.iter().copied().zip(drawn.iter().copied())).unwrap_or(f64::NAN)
 }
 
 #[cfg(test)]
