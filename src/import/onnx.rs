@@ -197,7 +197,10 @@ impl Reader<'_> {
     fn varint(&mut self) -> Result<u64, ImportError> {
         let mut value = 0_u64;
         for place in 0..10 {
-            let byte = self.bytes(1)?[0];
+            let mut byte = [0];
+            self.left = self.left.checked_sub(1).ok_or_else(|| self.cut())?;
+            self.file.read_exact(&mut byte).map_err(ImportError::io(self.path))?;
+            let [byte] = byte;
             value |= u64::from(byte & 0x7f).checked_shl(7 * place).ok_or_else(|| self.cut())?;
             if byte & 0x80 == 0 {
                 return Ok(value);
