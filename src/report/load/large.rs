@@ -13,7 +13,7 @@ use crate::results::{
 };
 
 /// What a table tells of each cell, and what is to be said of the table.
-type ByCell<T> = (BTreeMap<CellKey, T>, Option<String>);
+pub type ByCell<T> = (BTreeMap<CellKey, T>, Option<String>);
 
 /// What is taken of them; a table that the folder lacks is `None`.
 pub struct Large {

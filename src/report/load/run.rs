@@ -10,7 +10,7 @@ use std::{
 use bench_tables::Columns;
 use serde_json::Value;
 
-use super::large::{Large, by_cell, large};
+use super::large::{ByCell, Large, by_cell, large};
 use super::phases::phases;
 use super::places::places;
 use super::soak::soaks;
@@ -44,27 +44,22 @@ pub fn load(dir: &Path) -> Result<Run, ReportError> {
     if let Some(table) = noted(&mut run.problems, "no distribution of token latencies", tokens.as_ref(), TOKENS.file) {
         run.gaps = gaps(table, queries.as_ref());
     }
-    match telemetry {
-        None => run.problems.push(missing(TELEMETRY.file, "nothing over time: memory, temperatures, clocks")),
-        Some((timelines, complaint)) => {
-            run.timelines = timelines;
-            run.problems.extend(complaint);
-        }
-    }
+    run.timelines = told(&mut run.problems, "nothing over time: memory, temperatures, clocks", telemetry, TELEMETRY.file);
     if let Some(tokens) = &tokens {
         arrived(tokens, samples.as_ref(), &mut run.timelines);
     }
     soaks(dir, &mut run)?;
     phases(dir, &mut run)?;
     places(dir, &mut run)?;
-    match layers {
-        None => run.problems.push(missing(LAYERS.file, "no layers")),
-        Some((layers, complaint)) => {
-            run.layers = layers;
-            run.problems.extend(complaint);
-        }
-    }
+    run.layers = told(&mut run.problems, "no layers", layers, LAYERS.file);
     Ok(run)
+}
+
+/// What a large table tells of each cell, with what is to be said of the table; nothing where the folder lacks it.
+fn told<T>(problems: &mut Vec<String>, lost: &str, table: Option<ByCell<T>>, file: &str) -> BTreeMap<CellKey, T> {
+    let (told, complaint) = table.unwrap_or_else(|| (BTreeMap::new(), Some(missing(file, lost))));
+    problems.extend(complaint);
+    told
 }
 
 /// A large table, and what is to be said of it.
