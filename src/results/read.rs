@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bench_tables::{Columns, MOST, Wanted};
+use bench_tables::{Columns, MOST, Problem, Wanted};
 use polars::prelude::{CsvReadOptions, DataFrame, Expr, IntoLazy, LazyCsvReader, LazyFileListReader, PlRefPath, SerReader, col};
 use thiserror::Error;
 
@@ -93,9 +93,22 @@ pub fn read(dir: &Path, table: &'static Table, wanted: &[&str], filter: Option<E
 
 /// Reads columns of a table that may have millions of rows, or `None` when the folder has none.
 pub fn columns(dir: &Path, table: &'static Table, wanted: &Wanted<'_>) -> Result<Option<Columns>, TableError> {
+    of_large(dir, table, |path| bench_tables::read(path, wanted))
+}
+
+/// The same, as what is made of each of its parts, in their order.
+pub fn parts<T: Send>(
+    dir: &Path,
+    table: &'static Table,
+    wanted: &Wanted<'_>,
+    made: impl Fn(Columns) -> T + Sync,
+) -> Result<Option<Vec<T>>, TableError> {
+    of_large(dir, table, |path| bench_tables::parts(path, wanted, made))
+}
+
+fn of_large<T>(dir: &Path, table: &'static Table, read: impl FnOnce(&Path) -> Result<T, Problem>) -> Result<Option<T>, TableError> {
     let Some(path) = regular(dir, table)? else { return Ok(None) };
-    let message = |problem: bench_tables::Problem| TableError::of(&path, brief(&problem.to_string()));
-    bench_tables::read(&path, wanted).map(Some).map_err(message)
+    read(&path).map(Some).map_err(|problem| TableError::of(&path, brief(&problem.to_string())))
 }
 
 /// What an error says first, without what its maker would try next.

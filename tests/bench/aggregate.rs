@@ -64,8 +64,9 @@ struct Facts {
 
 fn facts(series: &Series) -> Facts {
     let drawn = extremes(&series.points, WINDOWS);
+    // They keep the least and the most of each window, and so of all: report.py holds them against those of all points.
     let (least, most) =
-        series.points.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), (_, value)| (least.min(*value), most.max(*value)));
+        drawn.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), (_, value)| (least.min(*value), most.max(*value)));
     Facts { count: series.points.len(), least, most, drawn: drawn.len() }
 }
 
@@ -78,28 +79,34 @@ struct Operations {
 }
 
 fn operations(layers: &[Layer]) -> Operations {
-    // By sort first, of which there are few.
-    let mut sorts: BTreeMap<*const Sort, (&Sort, Vec<f64>)> = BTreeMap::new();
+    // By sort first, of which there are few; they mostly come in one order, block by block.
+    let mut sorts: Vec<(&Arc<Sort>, Vec<f64>)> = Vec::new();
+    let mut at = 0;
     for layer in layers {
-        sorts.entry(Arc::as_ptr(&layer.sort)).or_insert((&layer.sort, Vec::new())).1.push(layer.value);
+        let is = |of: &(&Arc<Sort>, _)| Arc::ptr_eq(of.0, &layer.sort);
+        at = if sorts.get(at + 1).is_some_and(is) { at + 1 } else { sorts.iter().position(is).unwrap_or(sorts.len()) };
+        if at == sorts.len() {
+            sorts.push((&layer.sort, Vec::new()));
+        }
+        sorts[at].1.push(layer.value);
     }
     let mut sums: BTreeMap<[&str; 5], (f64, usize)> = BTreeMap::new();
-    let mut phases: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for (sort, values) in sorts.into_values() {
+    let mut largest: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (sort, values) in &sorts {
         let sum = sums.entry([&sort.phase, &sort.part, &sort.kind, &sort.class, &sort.unit]).or_default();
         *sum = (sum.0 + values.iter().sum::<f64>(), sum.1 + values.len());
-        phases.entry(&sort.phase).or_default().extend(values);
+        let of_phase = largest.entry(&sort.phase).or_default();
+        for value in values {
+            if of_phase.get(LARGEST - 1).is_none_or(|least| least < value) {
+                of_phase.insert(of_phase.partition_point(|known| known >= value), *value);
+                of_phase.truncate(LARGEST);
+            }
+        }
     }
-    let told = |mut values: Vec<f64>| {
-        values.sort_by(|a, b| b.total_cmp(a));
-        values.truncate(LARGEST);
-        values
-    };
-    let largest: Vec<f64> = phases.into_values().flat_map(told).collect();
     Operations {
         parts: sums.len(),
         sum: sums.values().map(|(sum, _)| sum).sum(),
-        largest: largest.len(),
-        largest_sum: largest.iter().sum(),
+        largest: largest.values().map(Vec::len).sum(),
+        largest_sum: largest.values().flatten().sum(),
     }
 }

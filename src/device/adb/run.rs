@@ -44,6 +44,8 @@ const EVIDENCE: [(&str, u64); 7] = [
     (DONE, 16 << 20),
 ];
 const DONE: &str = "done.json";
+/// Prints what is another after every start of the device.
+const BOOT: &str = "cat /proc/sys/kernel/random/boot_id 2>/dev/null || echo unknown";
 
 /// Runs a spec under the agent and copies the evidence to the host's `spec.out_dir`. After an error the run may go on: the caller ends it.
 pub(super) async fn run(
@@ -192,7 +194,7 @@ impl Watch<'_> {
         // Daemons without shell_v2 give a terminal, whose end hangs up all that has it: the session is left before anything goes to the
         // background. The last command is none that the shell could turn into, or `setsid` would not be waited for.
         let script = format!(
-            "cat /proc/sys/kernel/random/boot_id 2>/dev/null || echo unknown\n\
+            "{BOOT}\n\
              cd {} || exit 1\n\
              $(command -v setsid) sh -c '\"$0\" run spec.json </dev/null >/dev/null 2>>agent.err &' {}\n\
              true",
@@ -293,8 +295,17 @@ impl Watch<'_> {
         Ok(result?.is_some())
     }
 
-    /// The agent is dead and left nothing; the words say why this happens.
+    /// The agent is dead and left nothing; the words say why this happens. A device may have been restarted and be back before anything was
+    /// seen of it, so its boot is asked; a connection that is lost meanwhile is what is told.
     async fn gone(&self) -> AdbError {
+        let boot = match self.remote.sh("asking why bench-agent is gone", BOOT).await {
+            Ok(said) => said,
+            Err(e) if e.is_lost() => return e,
+            Err(_) => String::new(),
+        };
+        if self.is_restarted(&boot) {
+            return self.restarted();
+        }
         broken(
             self.remote,
             format!(
@@ -303,6 +314,15 @@ impl Watch<'_> {
                 self.last_words().await
             ),
         )
+    }
+
+    fn is_restarted(&self, boot: &str) -> bool {
+        let (was, is) = (self.boot.trim(), boot.trim());
+        !was.is_empty() && !is.is_empty() && was != is
+    }
+
+    fn restarted(&self) -> AdbError {
+        broken(self.remote, "the device was restarted during the run".to_owned())
     }
 
     async fn last_words(&self) -> String {
@@ -364,19 +384,16 @@ impl Watch<'_> {
     async fn back(&mut self) -> Result<(), AdbError> {
         revive(self.remote).await?;
         let during = "looking for a run after a lost connection";
-        let script = format!(
-            "cat /proc/sys/kernel/random/boot_id 2>/dev/null || echo unknown; cd {} && ls agent.pid done.json 2>/dev/null; true",
-            quote(self.out)
-        );
+        let script = format!("{BOOT}\ncd {} && ls agent.pid done.json 2>/dev/null; true", quote(self.out));
         let said = self.remote.sh(during, &script).await?;
         let mut lines = said.lines();
-        let boot = lines.next().unwrap_or_default().trim();
+        let boot = lines.next().unwrap_or_default();
         let left: Vec<_> = lines.collect();
         if left.contains(&"done.json") {
             return Ok(());
         }
-        if !self.boot.is_empty() && boot != self.boot {
-            return Err(broken(self.remote, "the device was restarted during the run".to_owned()));
+        if self.is_restarted(boot) {
+            return Err(self.restarted());
         }
         if left.contains(&"agent.pid") {
             // Asked at once whether it lives.

@@ -8,7 +8,7 @@ use super::layers::layers;
 use super::timeline::sampled;
 use super::types::{CellKey, Layer, Timeline};
 use crate::results::{
-    read::{TableError, columns, complaint, visible},
+    read::{TableError, columns, complaint, parts, visible},
     schema::{LAYERS, SAMPLES, TELEMETRY, TOKENS, Table},
 };
 
@@ -62,18 +62,33 @@ const OF_LAYERS: Wanted = Wanted {
 
 /// Reads them; the largest beside the others.
 pub fn large(dir: &Path) -> Result<Large, TableError> {
-    let read = |table: &'static Table, wanted: Wanted<'static>| move || columns(dir, table, &wanted);
     thread::scope(|scope| {
-        let telemetry = scope.spawn(|| {
-            let of = |table: Columns| (sampled(&table), complaint(TELEMETRY.file, table.cut, table.not_numbers()));
-            read(&TELEMETRY, OF_TELEMETRY)().map(|table| table.map(of))
-        });
-        let of = |table: Columns| (layers(&table), complaint(LAYERS.file, table.cut, table.not_numbers()));
-        let layers = read(&LAYERS, OF_LAYERS)().map(|table| table.map(of));
-        let (tokens, samples) = (read(&TOKENS, OF_TOKENS)(), read(&SAMPLES, OF_SAMPLES)());
-        let telemetry = telemetry.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        Ok(Large { telemetry: telemetry?, tokens: tokens?, samples: samples?, layers: layers? })
+        let telemetry = scope.spawn(|| told(dir, &TELEMETRY, &OF_TELEMETRY, sampled, Timeline::join));
+        let layers = told(dir, &LAYERS, &OF_LAYERS, layers, |all: &mut Vec<Layer>, more| all.extend(more))?;
+        let (tokens, samples) = (columns(dir, &TOKENS, &OF_TOKENS)?, columns(dir, &SAMPLES, &OF_SAMPLES)?);
+        let telemetry = telemetry.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        Ok(Large { telemetry, tokens, samples, layers })
     })
+}
+
+/// What a table tells of each cell: by each part of it, joined in their order.
+fn told<T: Default + Send>(
+    dir: &Path,
+    table: &'static Table,
+    wanted: &Wanted<'_>,
+    tell: fn(&Columns) -> BTreeMap<CellKey, T>,
+    join: fn(&mut T, T),
+) -> Result<Option<ByCell<T>>, TableError> {
+    let of = |part: Columns| (tell(&part), part.cut, part.not_numbers());
+    let all = |parts: Vec<(BTreeMap<CellKey, T>, bool, usize)>| {
+        let (mut found, mut cut, mut not_numbers) = (BTreeMap::new(), false, 0);
+        for (of_part, is_cut, wrong) in parts {
+            of_part.into_iter().for_each(|(key, more)| join(found.entry(key).or_default(), more));
+            (cut, not_numbers) = (cut || is_cut, not_numbers + wrong);
+        }
+        (found, complaint(table.file, cut, not_numbers))
+    };
+    parts(dir, table, wanted, of).map(|parts| parts.map(all))
 }
 
 /// The rows of each cell, in the order of the table.

@@ -25,13 +25,13 @@ use crate::stats;
 pub fn load(dir: &Path) -> Result<Run, ReportError> {
     let mut run = Run { folder: dir.file_name().unwrap_or(dir.as_os_str()).to_string_lossy().into_owned(), ..Run::default() };
     run.manifest = manifest(dir, &mut run.problems);
-    run.power_asked = power_asked(dir);
     let metric_columns: Vec<String> =
         METRICS.iter().flat_map(|metric| METRIC_ENDS.map(|suffix| format!("{}{suffix}", metric.name))).collect();
     let wanted: Vec<&str> = CELLS.columns.iter().map(|column| column.name).chain(metric_columns.iter().map(String::as_str)).collect();
     let (table, large) = thread::scope(|scope| {
         let large = scope.spawn(|| large(dir));
         let table = read(dir, &CELLS, &wanted, None);
+        run.power_asked = power_asked(dir);
         (table, large.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });
     let mut table = table?.ok_or_else(|| ReportError::NotARun(dir.to_owned()))?;

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use bench_tables::Columns;
 
-use super::large::by_cell;
+use super::large::{by_cell, shown};
 use super::types::{CellKey, Phase, Series, Stretch, Timeline};
-use crate::results::read::visible;
 
 /// Times to first token in ms by cell and query.
 type Prefills = BTreeMap<CellKey, BTreeMap<i64, f64>>;
@@ -24,10 +23,12 @@ fn prefills(samples: &Columns) -> Prefills {
 
 /// What the samples of the first measured launches tell.
 pub fn sampled(table: &Columns) -> BTreeMap<CellKey, Timeline> {
+    let columns = ["device", "cell", "source", "name", "unit"];
+    let shown = columns.map(|column| (&table.words(column).codes, shown(table, column)));
     let mut found: BTreeMap<CellKey, Timeline> = BTreeMap::new();
-    for mut series in table.series(&["device", "cell", "source", "name"], "t_ms", "value") {
-        let word = |column: &str| visible(table.words(column).at(series.row));
-        let [device, cell, source, name, unit] = ["device", "cell", "source", "name", "unit"].map(word);
+    for mut series in table.series(&columns[..4], "t_ms", "value") {
+        let [device, cell, source, name, unit] =
+            shown.each_ref().map(|(codes, words)| words[codes[series.row as usize] as usize].to_string());
         let timeline = found.entry(CellKey { device, cell }).or_default();
         if source.is_empty() || name.is_empty() || series.points.is_empty() {
             continue;
@@ -35,15 +36,26 @@ pub fn sampled(table: &Columns) -> BTreeMap<CellKey, Timeline> {
         for (t, _) in &mut series.points {
             *t /= 1000.0;
         }
-        // Names that differ in what can't be shown are one: they lie beside each other.
-        let of_name = timeline.series.entry((source, name)).or_insert_with(|| Series { unit, points: Vec::new() });
-        let twice = !of_name.points.is_empty();
+        timeline.add((source, name), Series { unit, points: series.points });
+    }
+    found
+}
+
+impl Timeline {
+    /// Names that differ in what can't be shown are one series, and a part of a table may begin within one.
+    fn add(&mut self, name: (String, String), mut series: Series) {
+        let of_name = self.series.entry(name).or_insert_with(|| Series { unit: series.unit, points: Vec::new() });
+        let ascends = of_name.points.last().zip(series.points.first()).is_none_or(|(last, next)| last.0 <= next.0);
         of_name.points.append(&mut series.points);
-        if twice {
+        if !ascends {
             of_name.points.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
     }
-    found
+
+    /// Puts the samples of the same launch that a later part of the table has behind these.
+    pub(super) fn join(&mut self, more: Self) {
+        more.series.into_iter().for_each(|(name, series)| self.add(name, series));
+    }
 }
 
 /// Puts the arrivals of tokens beside them, and the phases that these make together with the times to first token.

@@ -11,4 +11,4 @@ mod read;
 mod tests;
 
 pub use columns::{Columns, Group, Numbers, Series, Words};
-pub use read::{MOST, Problem, Wanted, check, read};
+pub use read::{MOST, Problem, Wanted, check, parts, read};

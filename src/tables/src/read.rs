@@ -4,8 +4,11 @@ use std::{
     collections::HashMap,
     fs::File,
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
+    iter,
     path::Path,
-    str, thread,
+    str,
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    thread,
 };
 
 use csv::{ByteRecord, ReaderBuilder};
@@ -16,10 +19,10 @@ use crate::columns::{Columns, Numbers, Words};
 /// Bytes that are read at once.
 const BUFFER: usize = 1 << 18;
 
-/// From so many bytes on a file is read in parts at once.
-const LARGE: u64 = 16 << 20;
-/// More of them help little: the disk and the memory are shared.
-const PARTS: usize = 4;
+/// Bytes of a part: enough to be worth its own lists of words, and so few that what is made of it is made in the processor's cache.
+const PART: u64 = 4 << 20;
+/// More parts at once help little: the disk and the memory are shared.
+const AT_ONCE: usize = 4;
 
 /// No measurement has as much, in whichever unit; and sums and products of what is less stay numbers.
 pub const MOST: f64 = 1e100;
@@ -77,13 +80,18 @@ pub enum Problem {
 /// Reads the wanted columns. Every line that bench writes has an end: a last one without is half a line, whose last number may be half a number,
 /// and is not taken.
 pub fn read(path: &Path, wanted: &Wanted<'_>) -> Result<Columns, Problem> {
+    joined(parts(path, wanted, |part| part)?)
+}
+
+/// Reads like [`read`], and gives what is made of each part of the table, in the order of the parts. They are made at once, and a part's columns go
+/// as soon as something is made of them.
+pub fn parts<T: Send>(path: &Path, wanted: &Wanted<'_>, made: impl Fn(Columns) -> T + Sync) -> Result<Vec<T>, Problem> {
     // Before it is opened: a pipe would be waited for.
     let facts = path.metadata()?;
     if !facts.is_file() {
         return Err(io::Error::other("is no regular file").into());
     }
-    let parts = if facts.len() < LARGE { 1 } else { thread::available_parallelism().map_or(1, usize::from).min(PARTS) };
-    in_parts(path, wanted, parts)
+    parts_of(path, wanted, PART, made)
 }
 
 /// Sees that a file is a table from its first line to its last: text, and as many values in each line as there are columns. Gives the byte at which a
@@ -117,47 +125,65 @@ pub fn check(path: &Path) -> Result<Option<u64>, Problem> {
     if columns.is_none() { Err(Problem::Empty) } else { Ok(None) }
 }
 
-/// [`read`] in so many parts at once. A part begins after the end of a line. That this is no end of a line within quotes is known afterwards, by the
-/// number of quotes in the parts; if it is one, or if anything is wrong, the file is read in one.
-pub(crate) fn in_parts(path: &Path, wanted: &Wanted<'_>, parts: usize) -> Result<Columns, Problem> {
+/// [`parts`] of so many bytes. A part begins after the end of a line. That this is no end of a line within quotes is known afterwards, by the number
+/// of quotes in the parts; if it is one, or if anything is wrong, the file is read in one.
+pub(crate) fn parts_of<T: Send>(
+    path: &Path,
+    wanted: &Wanted<'_>,
+    size: u64,
+    made: impl Fn(Columns) -> T + Sync,
+) -> Result<Vec<T>, Problem> {
     let length = path.metadata()?.len();
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(BufReader::new(File::open(path)?));
     let header = reader.byte_headers()?.clone();
     if length == 0 {
         return Err(Problem::Empty);
     }
-    if !ends(path, length)? && reader.position().byte() >= length {
+    let ends = ends(path, length)?;
+    if !ends && reader.position().byte() >= length {
         return Err(Problem::Header);
     }
-    let table = Table { path, header: &header, wanted, places: Places::of(&header, wanted)?, ends: ends(path, length)?, length };
-    let begins = reader.position().byte();
-    let mut cuts = vec![begins];
-    for part in 1..parts as u64 {
-        let cut = line_after(path, begins + (length - begins) / parts as u64 * part)?;
-        cuts.extend(Some(cut).filter(|cut| *cut > cuts[cuts.len() - 1] && *cut < length));
+    let table = Table { path, header: &header, wanted, places: Places::of(&header, wanted)?, ends, length };
+    let mut cuts = vec![reader.position().byte()];
+    while cuts[cuts.len() - 1] + size < length {
+        cuts.push(line_after(path, cuts[cuts.len() - 1] + size)?);
     }
-    cuts.push(length);
-    let read = |from: u64, to: u64| table.part(from, to);
-    let found = thread::scope(|scope| {
-        let rest: Vec<_> = cuts.windows(2).skip(1).map(|ends| scope.spawn(move || read(ends[0], ends[1]))).collect();
-        let first = read(cuts[0], cuts[1]);
-        let rest = rest.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        std::iter::once(first).chain(rest).collect::<Vec<_>>()
+    if cuts[cuts.len() - 1] < length || cuts.len() == 1 {
+        cuts.push(length);
+    }
+    let part = |from: u64, to: u64| table.part(from, to).map(|part| (made(part.columns), part.within_quotes));
+    let count = cuts.len() - 1;
+    // Whoever is done takes the next one: the parts of one file cost more than those of another.
+    let next = AtomicUsize::new(0);
+    let work = || {
+        iter::from_fn(|| Some(next.fetch_add(1, Relaxed)).filter(|at| *at < count))
+            .map(|at| (at, part(cuts[at], cuts[at + 1])))
+            .collect::<Vec<_>>()
+    };
+    let mut found = thread::scope(|scope| {
+        let others: Vec<_> = (1..count.min(available_parallelism()).min(AT_ONCE)).map(|_| scope.spawn(work)).collect();
+        let mut found = work();
+        found.extend(others.into_iter().flat_map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))));
+        found
     });
-    if found.len() > 1 && found.iter().any(|part| part.as_ref().map_or(true, |part| part.within_quotes)) {
-        return table.part(begins, length).map(|part| part.columns);
+    if count > 1 && found.iter().any(|(_, part)| part.as_ref().map_or(true, |(_, within_quotes)| *within_quotes)) {
+        return Ok(vec![part(cuts[0], length)?.0]);
     }
-    let mut whole: Option<Columns> = None;
-    for part in found {
-        let part = part?.columns;
-        match &mut whole {
-            None => whole = Some(part),
-            Some(whole) => whole.append(part),
-        }
-    }
-    let whole = whole.unwrap_or_default();
+    found.sort_unstable_by_key(|(at, _)| *at);
+    found.into_iter().map(|(_, part)| Ok(part?.0)).collect()
+}
+
+/// The parts of a table as one.
+pub(crate) fn joined(parts: Vec<Columns>) -> Result<Columns, Problem> {
+    let mut parts = parts.into_iter();
+    let mut whole = parts.next().unwrap_or_default();
+    parts.for_each(|part| whole.append(part));
     u32::try_from(whole.rows).map_err(|_| Problem::Large)?;
     Ok(whole)
+}
+
+fn available_parallelism() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// A table that is being read.
@@ -222,7 +248,8 @@ impl Table<'_> {
         let mut buffer = vec![0; BUFFER];
         // Bytes of the buffer that are of the file, and lines that have passed.
         let (mut filled, mut line, mut reserved) = (0, 0_u64, false);
-        let mut ends: Vec<(usize, usize)> = Vec::with_capacity(self.header.len());
+        // Where the values of the row end.
+        let mut ends: Vec<usize> = Vec::with_capacity(self.header.len());
         loop {
             if filled == buffer.len() {
                 buffer.resize(2 * filled, 0);
@@ -233,26 +260,30 @@ impl Table<'_> {
             }
             filled += read;
             let whole = buffer[..filled].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-            let (mut value, mut row) = (0, 0);
-            for (at, byte) in buffer[..whole].iter().enumerate() {
-                match byte {
-                    b',' => {
-                        ends.push((value, at));
-                        value = at + 1;
-                    }
-                    b'\n' => {
-                        line += 1;
-                        ends.push((value, at));
-                        value = at + 1;
-                        // An empty line is none.
-                        if at > row {
-                            taken.row(ends.len(), line, |place| ends.get(place).map(|(begin, end)| &buffer[*begin..*end]))?;
+            let mut row = 0;
+            // The buffer's length is a multiple of eight too; what lies behind the last whole line is none of it yet.
+            for (eight, from) in buffer[..whole.next_multiple_of(8)].as_chunks().0.iter().zip((0..).step_by(8)) {
+                let mut low = low(*eight);
+                while low != 0 {
+                    let at = from + low.trailing_zeros() as usize / 8;
+                    low &= low - 1;
+                    match buffer[at] {
+                        _ if at >= whole => break,
+                        b',' => ends.push(at),
+                        b'\n' => {
+                            line += 1;
+                            ends.push(at);
+                            // An empty line is none.
+                            if at > row {
+                                let begin = |place: usize| place.checked_sub(1).map_or(row, |before| ends[before] + 1);
+                                taken.row(ends.len(), line, |place| ends.get(place).map(|end| &buffer[begin(place)..*end]))?;
+                            }
+                            ends.clear();
+                            row = at + 1;
                         }
-                        ends.clear();
-                        row = at + 1;
+                        b'"' | b'\r' => return Ok(None),
+                        _ => {}
                     }
-                    b'"' | b'\r' => return Ok(None),
-                    _ => {}
                 }
             }
             if taken.rows > 0 && !reserved {
@@ -338,6 +369,14 @@ impl<'a> Taken<'a> {
     }
 }
 
+/// The highest bit of each of eight bytes that comes before the hyphen: the comma, the quote, the ends of lines, and in our tables little else. With
+/// its highest bit set no byte borrows from the next, and loses the bit if the rest of it is less.
+fn low(bytes: [u8; 8]) -> u64 {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let (bytes, high) = (u64::from_le_bytes(bytes), 0x80 * EACH);
+    !((bytes | high) - u64::from(b'-') * EACH) & !bytes & high
+}
+
 /// Bytes, and whether the quotes that have passed are an odd number.
 struct Quotes<R> {
     bytes: R,
@@ -372,6 +411,9 @@ fn ends(path: &Path, length: u64) -> io::Result<bool> {
     Ok(last == *b"\n")
 }
 
+/// So many words are compared one by one.
+const FEW: usize = 8;
+
 /// A column of text while it is read.
 struct Dictionary {
     words: Words,
@@ -398,8 +440,10 @@ impl Dictionary {
     }
 
     fn place(&mut self, text: &[u8]) -> u32 {
-        if let Some(known) = self.places.get(text) {
-            return *known;
+        // Units and sources are few, and looked through sooner than hashed.
+        let known = self.bytes.iter().take(FEW).position(|known| known == text).map(|place| place as u32);
+        if let Some(known) = known.or_else(|| self.places.get(text).copied()) {
+            return known;
         }
         let code = self.bytes.len() as u32;
         self.places.insert(text.to_vec(), code);
@@ -412,8 +456,34 @@ impl Dictionary {
 
 impl Numbers {
     fn push(&mut self, text: &[u8]) {
-        let number = str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok()).filter(|value: &f64| value.abs() < MOST);
+        let any = || str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok());
+        let number = decimal(text).or_else(any).filter(|value: &f64| value.abs() < MOST);
         self.not_numbers += usize::from(number.is_none() && !text.is_empty());
         self.values.push(number.unwrap_or(f64::NAN));
     }
+}
+
+/// Digits that are exact in any arrangement: less than 2^53.
+const DIGITS: usize = 15;
+const POWERS: [f64; DIGITS + 1] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+
+/// A number as nearly all of ours are written: digits, with a point or without. All digits and the power of ten are exact, so that their ratio is
+/// the nearest number (Clinger 1990, "How to read floating point numbers accurately"). `None` is for the standard library.
+pub(crate) fn decimal(text: &[u8]) -> Option<f64> {
+    let (negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    let (mut whole, mut point) = (0_u64, None);
+    for (at, byte) in digits.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' => whole = whole.checked_mul(10)?.checked_add(u64::from(byte - b'0'))?,
+            b'.' if point.is_none() => point = Some(at),
+            _ => return None,
+        }
+    }
+    let count = digits.len() - usize::from(point.is_some());
+    let behind = point.map_or(0, |at| digits.len() - at - 1);
+    let value = Some(whole as f64 / POWERS.get(behind)?).filter(|_| (1..=DIGITS).contains(&count))?;
+    Some(if negative { -value } else { value })
 }

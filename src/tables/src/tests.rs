@@ -1,6 +1,6 @@
 use std::fs;
 
-use super::read::in_parts;
+use super::read::{decimal, joined, parts_of};
 use super::{Columns, Group, Problem, Series, Wanted, check, read};
 
 fn table(text: &[u8], wanted: &Wanted) -> Result<Columns, Problem> {
@@ -54,6 +54,33 @@ fn series_are_ascending_and_keep_what_has_both_numbers() {
     let of = |row: u32, points: &[(f64, f64)]| Series { row, points: points.to_vec() };
     let wanted = [of(0, &[(1.0, 10.0), (2.0, 20.0), (2.0, 21.0)]), of(1, &[(1.0, 5.0)]), of(6, &[])];
     assert_eq!(found.series(&["name"], "t", "value"), wanted);
+}
+
+/// The standard library reads them too, rightly rounded.
+#[test]
+fn decimals_are_the_nearest_numbers() {
+    let mut state = 1_u64;
+    let mut read = 0;
+    for _ in 0..200_000 {
+        // Knuth's generator; its high bits are good.
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let digits = (state >> 12).to_string();
+        let digits = &digits[..1 + (state >> 60) as usize % digits.len()];
+        let point = (state >> 50) as usize % (digits.len() + 1);
+        for text in [digits.to_owned(), format!("-{}.{}", &digits[..point], &digits[point..])] {
+            if let Some(value) = decimal(text.as_bytes()) {
+                read += 1;
+                assert_eq!(value.to_bits(), text.parse::<f64>().unwrap().to_bits(), "{text}");
+            }
+        }
+    }
+    assert!(read > 300_000, "{read}");
+    for text in ["0", "-0", "0.1", ".5", "5.", "0.000001", "999999999999999"] {
+        assert_eq!(decimal(text.as_bytes()).map(f64::to_bits), text.parse().ok().map(f64::to_bits), "{text}");
+    }
+    for text in ["", "-", ".", "-.", "1e3", "+1", " 1", "1.2.3", "--1", "inf", "1_000", "1000000000000000", "99999999999999999999999"] {
+        assert_eq!(decimal(text.as_bytes()), None, "{text}");
+    }
 }
 
 #[test]
@@ -120,8 +147,10 @@ fn a_folder_is_no_table() {
 fn parts_are_the_whole() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t.csv");
-    let told = |parts: usize| {
-        let found = in_parts(&path, &Wanted { only: &[], ..WANTED }, parts).map_err(|problem| problem.to_string())?;
+    let told = |parts: u64| {
+        let size = path.metadata().unwrap().len() / parts;
+        let found = parts_of(&path, &Wanted { only: &[], ..WANTED }, size, |part| part).and_then(joined);
+        let found = found.map_err(|problem| problem.to_string())?;
         let row =
             |row: u32| format!("{} {} {:?}", found.words("cell").at(row), found.words("name").at(row), found.numbers("value").at(row));
         Ok::<_, String>((found.all().into_iter().map(row).collect::<Vec<_>>(), found.cut, found.not_numbers()))
