@@ -83,7 +83,9 @@ fn told<T: Default + Send>(
     let all = |parts: Vec<(BTreeMap<CellKey, T>, bool, usize)>| {
         let (mut found, mut cut, mut not_numbers) = (BTreeMap::new(), false, 0);
         for (of_part, is_cut, wrong) in parts {
-            of_part.into_iter().for_each(|(key, more)| join(found.entry(key).or_default(), more));
+            for (key, more) in of_part {
+                join(found.entry(key).or_default(), more);
+            }
             (cut, not_numbers) = (cut || is_cut, not_numbers + wrong);
         }
         (found, complaint(table.file, cut, not_numbers))

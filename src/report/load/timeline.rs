@@ -54,7 +54,9 @@ impl Timeline {
 
     /// Puts the samples of the same launch that a later part of the table has behind these.
     pub(super) fn join(&mut self, more: Self) {
-        more.series.into_iter().for_each(|(name, series)| self.add(name, series));
+        for (name, series) in more.series {
+            self.add(name, series);
+        }
     }
 }
 

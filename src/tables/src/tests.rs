@@ -65,7 +65,7 @@ fn decimals_are_the_nearest_numbers() {
         // Knuth's generator; its high bits are good.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let digits = (state >> 12).to_string();
-        let digits = &digits[..1 + (state >> 60) as usize % digits.len()];
+        let digits = &digits[..=(state >> 60) as usize % digits.len()];
         let point = (state >> 50) as usize % (digits.len() + 1);
         for text in [digits.to_owned(), format!("-{}.{}", &digits[..point], &digits[point..])] {
             if let Some(value) = decimal(text.as_bytes()) {
