@@ -344,6 +344,12 @@ pub const CELLS: Table = Table {
             true,
             "the name that its own world has for the quantisation (rule R29), as the artifact's files tell it, else as `quant-native` of the scenario does: Q4_K_M, HQQ int4 block 64, MatMulNBits int4 block 32",
         ),
+        c(
+            "quant_native_from",
+            Text,
+            true,
+            "who says so: files (of the artifact) or scenario (its `quant-native`, which nothing checks); empty without a name, and in runs of an older bench",
+        ),
         c("weight_bits", Float, true, "as the artifact says; of a file of several types that of most weights, embedding and LM head apart"),
         c("act_bits", Float, true, "as the artifact says"),
         c("kv_bits", Float, true, "as the artifact says"),
