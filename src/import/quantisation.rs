@@ -65,7 +65,9 @@ pub fn quantisation(root: &Path, names: &[String]) -> Quantisation {
 fn of_mnn(folder: &Path) -> Result<Quantisation, ImportError> {
     let Some(args) = files::json(folder, EXPORT_ARGS)? else { return Ok(Quantisation::default()) };
     let config = files::json(folder, "llm_config.json")?.unwrap_or_default();
-    let Some(bits) = count(&args, "/quant_bit").filter(|bits| (1..=MOST_BITS as u32).contains(bits)) else { return Ok(Quantisation::default()) };
+    let Some(bits) = count(&args, "/quant_bit").filter(|bits| (1..=MOST_BITS as u32).contains(bits)) else {
+        return Ok(Quantisation::default());
+    };
     let block = count(&args, "/quant_block");
     let on = |key: &str| args.get(key).is_some_and(|value| value.as_bool().unwrap_or(value.as_str().is_some_and(|text| !text.is_empty())));
     let methods = [("awq", "AWQ "), ("hqq", "HQQ "), ("gptq_path", "GPTQ "), ("smooth", "SmoothQuant ")];

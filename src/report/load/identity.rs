@@ -92,7 +92,10 @@ mod tests {
     #[test]
     fn of_programs_without_an_artifact_nobody_knows_what_they_ran() {
         assert_eq!(sameness(&[ran("a", "files-1", "w4", ""), ran("b", "files-1", "w4", "")]), Sameness::One);
-        assert_eq!(sameness(&[ran("a", "", "fp32", ""), ran("b", "", "fp32", ""), ran("a", "", "fp32", "")]), Sameness::Unknown(vec!["a", "b"]));
+        assert_eq!(
+            sameness(&[ran("a", "", "fp32", ""), ran("b", "", "fp32", ""), ran("a", "", "fp32", "")]),
+            Sameness::Unknown(vec!["a", "b"])
+        );
         assert_eq!(sameness(&[ran("a", "files-1", "w4", ""), ran("b", "", "w8", "")]), Sameness::Unknown(vec!["b"]));
         // One tokenizer is no one model.
         let both = "tokenizer-0123456789abcdef";

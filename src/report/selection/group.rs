@@ -208,10 +208,9 @@ fn identity(picks: &[Pick], wish: &Wish) -> String {
         return agreed(picks, wish, &ran, &same);
     }
     match same {
-        Sameness::Unknown(who) => format!(
-            "No artifact of {} is known: speed is ranked here, and nothing tells whether all ran the same model.",
-            who.join(", ")
-        ),
+        Sameness::Unknown(who) => {
+            format!("No artifact of {} is known: speed is ranked here, and nothing tells whether all ran the same model.", who.join(", "))
+        }
         Sameness::Source(words) => {
             format!("{words}: speed is ranked here, and nobody has shown that the answers are equally good.")
         }

@@ -132,7 +132,8 @@ fn launches_that_are_not_counted_make_no_ratio() {
     assert!(!page_of(&dir).contains(contradicts));
     edit(&dir, "samples.csv", |at, fields| {
         let here = fields[at("backend")] == "genie" && fields[at("launch")] == "5" && fields[at("pass")] == "measure";
-        let again: Vec<String> = fields.iter().enumerate().map(|(n, own)| if n == at("launch") { "6".to_owned() } else { own.clone() }).collect();
+        let again: Vec<String> =
+            fields.iter().enumerate().map(|(n, own)| if n == at("launch") { "6".to_owned() } else { own.clone() }).collect();
         if here { vec![fields, again] } else { vec![fields] }
     });
     let page = page_of(&dir);
