@@ -65,6 +65,16 @@ fn an_empty_cache_is_listed_with_the_remedies() {
     assert!(!dir.path().join("cache").exists(), "listing makes nothing");
 }
 
+/// The model of pc.toml is made on the spot: what a fresh clone lacks is a backend.
+#[test]
+fn doctor_names_a_backend_where_no_model_is_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    let told = run(bare(dir.path()).arg("doctor").arg(pc())).expect(5).stdout;
+    let (_, cells) = told.split_once("0 of 24 cells have what they need").expect("the sum");
+    assert!(cells.contains("do:  install one of its backends: the warnings above say how"), "{cells}");
+    assert!(!told.contains("get one model"), "{told}");
+}
+
 #[test]
 fn without_python_the_apt_line_is_named() {
     let dir = tempfile::tempdir().unwrap();

@@ -171,7 +171,14 @@ fn plan_shows_cells_in_both_forms_and_only_picks_some() {
     plan(&["--only", "backend=genie,quant=fp32"]).expect(4).says(&["selects none"]);
 
     let human = plan(&["--only", "prompt-tokens=96"]).expect(0).stdout;
-    assert_eq!(human.lines().filter(|l| l.starts_with("run ")).count(), 12, "{human}");
+    let lines = |beginning: &str| human.lines().filter(|l| l.starts_with(beginning)).count();
+    // As many as a run would measure and skip: three of them are of QNN.
+    assert_eq!((lines("run "), lines("skip  qnn."), lines("skip ")), (9, 3, 3), "{human}");
+    assert!(human.contains("\n9 cells to run, 3 skipped; "), "{human}");
+    assert!(
+        all["cells"].as_array().unwrap().iter().all(|c| c["skipped"].is_string() == c["cell"].as_str().unwrap().starts_with("qnn.")),
+        "{all}"
+    );
     assert!(human.contains("expected") && human.contains("worst"), "{human}");
     // There is no SDK here. What `bench run` would install is no reason to skip a cell.
     let lacks: Vec<&str> = human.lines().filter(|l| l.contains("its cells are skipped unless this is mended")).collect();
@@ -183,6 +190,9 @@ fn plan_shows_cells_in_both_forms_and_only_picks_some() {
     let planned = run(bench(dir.path()).arg("plan").arg(phone.write(dir.path()))).expect(0).stdout;
     // Two cells share the one file.
     assert!(planned.contains("models take 4 MB on the device's flash;"), "{planned}");
+    // No runner for a phone is here: nothing would be measured, and nothing sent.
+    let planned = run(bench(dir.path()).arg("plan").arg(root().join("scenarios/phone.toml"))).expect(0).stdout;
+    assert!(planned.contains("models take 0 MB on") && planned.contains("\n0 cells to run, 8 skipped; 0 launches;"), "{planned}");
 }
 
 #[test]

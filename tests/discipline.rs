@@ -84,7 +84,8 @@ fn a_cold_load_is_cold_and_never_in_one_figure_with_warm_ones() {
         assert!(number(launch, "nice").is_some() && number(launch, "oom_score_adj").is_some() && !launch["cgroup"].contains('\n'));
     }
     // Rule R29: the file does not tell it, so that the scenario's word stands there.
-    assert_eq!((cell["quant"].as_str(), cell["quant_native"].as_str(), cell["weight_bits"].as_str()), ("fp32", "zeroes, block 64", ""));
+    let told = ["quant", "quant_native", "quant_native_from", "weight_bits"].map(|column| cell[column].as_str());
+    assert_eq!(told, ["fp32", "zeroes, block 64", "scenario", ""]);
     // Rules R4, R5, R7: the stand-in is handed the ids, says nothing of its sampler, and has no static graph.
     let told = ["template", "sampling", "decoding", "check_bos", "compiled_context", "graphs", "tokens_per_step", "launch_context"];
     assert_eq!(told.map(|column| cell[column].as_str()), ["raw", "not-checkable", "plain", "confirmed", "", "", "", "shell"]);

@@ -133,6 +133,7 @@ fn the_shipped_scenario_without_any_file_tells_what_is_missing_and_how_to_get_it
         "bench runtimes build --ndk",
         "--soc_id=57 --dsp_arch=v75",
         "0 of 24 cells have what they need",
+        "install one of its backends, and get one model for it: the warnings above say how",
     ] {
         assert!(told.contains(words), "{words}: {told}");
     }

@@ -6,6 +6,7 @@ mod lacks;
 use std::{io::IsTerminal, path::PathBuf, time::Duration};
 
 use bench_backend_api::DeviceFacts;
+use bench_backend_command::CommandBackend;
 use serde_json::json;
 
 use self::{
@@ -19,6 +20,7 @@ use super::{
 };
 use crate::{
     device, registry,
+    run::NO_PARTNER,
     runtimes::Cache,
     safe::{printable, printable_lines},
     scenario::{AbError, Assumptions, DeviceChoice, Estimate, Filter, Plan, PlannedCell, Problems, Scenario, Side, estimate, pair},
@@ -120,19 +122,13 @@ pub fn invalid(problems: &Problems) -> anyhow::Error {
 pub fn main(args: &Args) -> anyhow::Result<Code> {
     let wanted = Wanted::named(args.scenario.as_deref(), args.ab.as_deref())?;
     let facts = facts(wanted.device()?);
-    let plans = wanted.planned(&facts, args.only.as_deref())?;
+    let mut plans = wanted.planned(&facts, args.only.as_deref())?;
     let own: Vec<_> = plans.iter().map(|plan| registry::commands(&plan.commands)).collect();
+    let missing = skip_missing(&mut plans, &own, &facts);
     let times = plans.iter().zip(&own).map(|(plan, own)| estimate(plan, &registry::with(own), &Assumptions::default()));
     let Some(time) = times.reduce(Estimate::and) else { return Ok(Code::Done) };
     let cells = || plans.iter().zip(Side::ALL).flat_map(|(plan, side)| plan.cells.iter().map(move |cell| (side, cell)));
     let (ab, plan) = (plans.len() > 1, &plans[0]);
-    // Without a home folder nothing is installed that could be looked for.
-    let cache = Cache::locate();
-    let mut missing: Vec<Lack> = Vec::new();
-    for (plan, own) in plans.iter().zip(&own) {
-        let found = cache.as_ref().map_or_else(Vec::new, |cache| lacks(plan, &registry::with(own), &facts, cache));
-        missing.extend(found.into_iter().filter(|lack| !missing.iter().any(|known| known.backend == lack.backend)).collect::<Vec<_>>());
-    }
     let staged = (!plan.device.local).then(|| flash(&plans));
     if args.format == Format::Json {
         let side = |side: Side| ab.then_some(side);
@@ -146,7 +142,11 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     let word = |verb: &str, side: Side| if ab { format!("{verb} {}", side.as_str()) } else { verb.to_owned() };
     let line = |(side, cell): (Side, &PlannedCell)| match &cell.skipped {
         None => format!("{}   {}", word("run", side), cell.id),
-        Some(reason) => format!("{}  {}: {reason}", word("skip", side), cell.id),
+        // What is missing of it is said once, below.
+        Some(reason) => {
+            let reason = if missing.iter().any(|lack| lack.why == *reason) { "its backend is missing" } else { reason };
+            format!("{}  {}: {reason}", word("skip", side), cell.id)
+        }
     };
     let mut lines: Vec<String> = cells().map(line).collect();
     lines.extend(missing.iter().map(|lack| format!("{}: its cells are skipped unless this is mended: {}", lack.backend, lack.why)));
@@ -179,6 +179,32 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     }
     super::say(&(printable_lines(&lines.join("\n")) + "\n"))?;
     Ok(Code::Done)
+}
+
+/// Skips the cells that a run which began now would skip as well: those of backends that are missing, and of two sides their partners. So both count
+/// the same. Returns what is missing.
+fn skip_missing(plans: &mut [Plan], own: &[Vec<CommandBackend>], facts: &DeviceFacts) -> Vec<Lack> {
+    // Without a home folder nothing is installed that could be looked for.
+    let Some(cache) = Cache::locate() else { return Vec::new() };
+    let mut missing: Vec<Lack> = Vec::new();
+    for (plan, own) in plans.iter_mut().zip(own) {
+        for lack in lacks(plan, &registry::with(own), facts, &cache) {
+            let cells = plan.cells.iter_mut().filter(|planned| planned.skipped.is_none() && planned.cell.backend == lack.backend);
+            cells.for_each(|planned| planned.skipped = Some(lack.why.clone()));
+            if !missing.iter().any(|known| known.backend == lack.backend) {
+                missing.push(lack);
+            }
+        }
+    }
+    if let [a, b] = plans {
+        for (a, b) in a.cells.iter_mut().zip(&mut b.cells) {
+            if a.skipped.is_some() != b.skipped.is_some() {
+                let alone = if a.skipped.is_some() { b } else { a };
+                alone.skipped = Some(NO_PARTNER.to_owned());
+            }
+        }
+    }
+    missing
 }
 
 fn soaks(plan: &Plan) -> serde_json::Value {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::run::{Cell, Key, Run};
-use crate::scenario::{Limit, Plan, Requirement};
+use crate::scenario::{Limit, Plan, Requirement, Source};
 
 pub use evidence::{Evidence, gather};
 pub use value::DAMAGED;
@@ -82,20 +82,32 @@ pub fn judge(plan: &Plan, run: &Run, evidence: &Evidence) -> Vec<Judged> {
 
 /// Judges requirements, whoever has them, at each cell of a plan.
 pub fn judge_others(requirements: &[Requirement], plan: &Plan, run: &Run, evidence: &Evidence) -> Vec<Judged> {
-    let mut all = Vec::new();
+    let (mut all, busy) = (Vec::new(), run.busy());
     for (place, requirement) in requirements.iter().enumerate() {
         for planned in plan.cells.iter().filter(|planned| requirement.selects(&planned.cell)) {
             let rows: Vec<(&Key, &Cell)> = run.cells.iter().filter(|(key, _)| key.cell == planned.id).collect();
             if rows.is_empty() {
                 all.push(unknown(place, requirement, &planned.id, Met::Undecided, "the run has no row for this cell"));
             }
-            all.extend(rows.into_iter().map(|(key, cell)| Judged {
-                device: key.device.clone(),
-                ..of_cell(place, requirement, &planned.id, measured(requirement, key, cell, evidence))
+            all.extend(rows.into_iter().map(|(key, cell)| {
+                let judged = of_cell(place, requirement, &planned.id, measured(requirement, key, cell, evidence));
+                let busy = busy.as_deref().filter(|_| cell.field("device_class") == "pc");
+                Judged { device: key.device.clone(), ..shaken(judged, requirement, busy) }
             }));
         }
     }
     all
+}
+
+/// What shook the launches of a busy computer nobody knows: whether an engine is stable it does not tell.
+fn shaken(judged: Judged, requirement: &Requirement, busy: Option<&str>) -> Judged {
+    let of_launches = requirement.subject().is_some_and(|subject| matches!(subject.source, Source::Word("stability", _)));
+    match busy {
+        Some(busy) if of_launches && matches!(judged.met, Met::Passed | Met::Violated) => {
+            Judged { met: Met::Undecided, why: format!("the computer may have been busy with something else ({busy})"), ..judged }
+        }
+        _ => judged,
+    }
 }
 
 fn of_cell(place: usize, requirement: &Requirement, cell: &str, value: Value) -> Judged {

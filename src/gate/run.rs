@@ -78,7 +78,7 @@ pub struct Cell {
     pub metrics: BTreeMap<&'static str, Vec<Launch>>,
     /// By metric, how many of its values in the tables are no measurement: no finite numbers, or of a query not above 0.
     pub unmeasured: BTreeMap<&'static str, usize>,
-    /// By metric, what the tables lack of the launches that `cells.csv` counts, in words.
+    /// By metric, how the launches in the tables are not those that `cells.csv` counts, in words.
     pub short: BTreeMap<&'static str, String>,
     /// By column of [`STATE`], what the launches that count say; empty values are not in it.
     pub state: BTreeMap<&'static str, Vec<String>>,
@@ -131,7 +131,7 @@ impl Cell {
         self.field("status") == "ok"
     }
 
-    /// Why a metric, or a column of figures of `cells.csv`, is none: values that can't be one, launches that the tables lack.
+    /// Why a metric, or a column of figures of `cells.csv`, is none: values that can't be one, launches that are not those that are counted.
     pub fn damage(&self, name: &str) -> Option<String> {
         if let Some(n) = self.unmeasured.get(name) {
             return Some(format!("of {name} the tables have {} that can't be one: 0, less, or no number", count(*n, "value")));
@@ -210,7 +210,30 @@ pub fn load(folder: &Path) -> Result<Run, RunError> {
     Ok(run)
 }
 
-/// Says what the tables lack that they should have.
+/// Launches of a metric in a table that are not as many as `cells.csv` counts.
+struct Differ {
+    name: &'static str,
+    found: usize,
+    count: usize,
+}
+
+impl Differ {
+    fn told(&self) -> String {
+        let Self { name, found, count } = self;
+        if found > count { format!("{found} of {name} for {count}") } else { format!("{found} of the {count} launches of {name}") }
+    }
+
+    fn words(&self) -> String {
+        let Self { name, found, count } = self;
+        if found > count {
+            format!("{found} launches of {name}, of which cells.csv counts {count}")
+        } else {
+            format!("{} that cells.csv counts", self.told())
+        }
+    }
+}
+
+/// Says what the tables lack that they should have, and what they have too much.
 fn complain(run: &mut Run, cells: &Loaded, counts: &[(&'static str, Vec<Option<i64>>)]) {
     let planned = run.manifest["cells"].as_object().into_iter().flat_map(|cells| cells.keys());
     let lost: Vec<&String> = planned.filter(|id| !run.cells.keys().any(|key| key.cell == **id)).collect();
@@ -224,24 +247,27 @@ fn complain(run: &mut Run, cells: &Loaded, counts: &[(&'static str, Vec<Option<i
         let of_file = |name: &str| METRICS.iter().any(|metric| metric.name == name && metric.per_query == per_query);
         // Those of a regression are counted over several cells.
         let counted = counts.iter().filter(|(name, _)| of_file(name) && !name.starts_with("energy_j_per"));
-        let short = counted.flat_map(|(name, values)| values.iter().zip(&keys).map(move |(count, key)| (*name, count.unwrap_or(0), key)));
-        let short = short.filter_map(|(name, count, key)| {
-            let found = run.cells.get(key).filter(|cell| cell.field("decode_method") != "composed")?.metrics.get(name).map_or(0, Vec::len);
-            (i64::try_from(found).is_ok_and(|found| found < count))
-                .then(|| (key, (name, format!("{found} of the {count} launches of {name}"))))
+        let counted = counted.flat_map(|(name, values)| values.iter().zip(&keys).map(move |(count, key)| (*name, *count, key)));
+        let differ = counted.filter_map(|(name, count, key)| {
+            let cell = run.cells.get(key).filter(|cell| cell.field("decode_method") != "composed")?;
+            let (found, count) = (cell.metrics.get(name).map_or(0, Vec::len), usize::try_from(count?).ok()?);
+            // Of launches `cells.csv` takes those that give the metric by all that is known of them.
+            (found < count || (found > count && per_query && cell.is_ok())).then_some((key, Differ { name, found, count }))
         });
-        let mut by_cell: BTreeMap<&Key, Vec<(&'static str, String)>> = BTreeMap::new();
-        short.for_each(|(key, one)| by_cell.entry(key).or_default().push(one));
+        let mut by_cell: BTreeMap<&Key, Vec<Differ>> = BTreeMap::new();
+        differ.for_each(|(key, one)| by_cell.entry(key).or_default().push(one));
         let missing = !run.folder.join(file).is_file();
         for (key, all) in &by_cell {
             let Some(cell) = run.cells.get_mut(key) else { continue };
-            let lacks =
-                |words: &str| if missing { format!("{file} is missing") } else { format!("{file} has {words} that cells.csv counts") };
-            cell.short.extend(all.iter().map(|(name, words)| (*name, lacks(words))));
+            let words = |one: &Differ| if missing { format!("{file} is missing") } else { format!("{file} has {}", one.words()) };
+            cell.short.extend(all.iter().map(|one| (one.name, words(one))));
         }
-        if let Some((key, [(_, words), ..])) = by_cell.first_key_value().map(|(key, all)| (key, &all[..])) {
-            let cells = count(by_cell.len(), "cell");
-            said.push(format!("{file} lacks launches that cells.csv counts, in {cells}, the first being {}: {words}", key.cell));
+        for (more, what) in [(false, "lacks launches that cells.csv counts"), (true, "has launches that cells.csv does not count")] {
+            let of = |all: &[Differ]| all.iter().find(|one| (one.found > one.count) == more).map(Differ::told);
+            let told: Vec<(&Key, String)> = by_cell.iter().filter_map(|(key, all)| Some((*key, of(all)?))).collect();
+            if let Some((key, words)) = told.first() {
+                said.push(format!("{file} {what}, in {}, the first being {}: {words}", count(told.len(), "cell"), key.cell));
+            }
         }
     }
     said.extend(cells.complaint());

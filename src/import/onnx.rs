@@ -1,227 +1,164 @@
-//! The quantised operators of an ONNX model: their names and attributes, and nothing of the weights, which are passed over.
+//! The quantised operators of an ONNX model: their names and attributes, how many weights each has, and nothing of the weights themselves, which are
+//! passed over.
 //!
-//! Sources: `onnx.proto` of the ONNX project for the numbers of the fields; the contrib operators of ONNX Runtime (`MatMulNBits`,
-//! `GatherBlockQuantized`) for the attributes. Lengths are held against the bytes that are left before anything is read.
+//! Sources: `onnx.proto` of the ONNX project for the numbers of the types; the contrib operators of ONNX Runtime (`MatMulNBits`,
+//! `GatherBlockQuantized`) for the attributes.
+
+mod file;
 
 use std::{
-    collections::BTreeMap,
-    fs::File,
-    io::{BufReader, Read, Seek, SeekFrom},
-    path::{Path, PathBuf},
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
 };
 
 use super::{error::ImportError, quantisation::Quantisation};
+use file::{Graph, Node, Tensor, read};
 
-/// A node with more is one that carries a constant.
-const NODE: u64 = 1 << 13;
-
-/// Operators whose weights are integers with a scale a block: a product, and the look-up of the embedding.
-const QUANTISED: [&str; 2] = [PRODUCT, TABLE];
+/// A product whose weights are integers with a scale a block, and the look-up of such an embedding.
 const PRODUCT: &str = "MatMulNBits";
 const TABLE: &str = "GatherBlockQuantized";
+/// Operators whose weights are of the type of their initializer.
+const PLAIN: [&str; 6] = ["MatMul", "Gemm", "MatMulInteger", "DynamicQuantizeMatMul", "QLinearMatMul", "DequantizeLinear"];
 
-/// An operator with those of its attributes that are whole numbers.
-#[derive(Debug, Default, PartialEq)]
-struct Node {
-    name: String,
-    op_type: String,
-    numbers: BTreeMap<String, u64>,
+const UINT8: u64 = 2;
+/// Types of such weights: number, name, bits.
+const TYPES: [(u64, &str, u64); 9] = [
+    (1, "float32", 32),
+    (UINT8, "uint8", 8),
+    (3, "int8", 8),
+    (10, "float16", 16),
+    (16, "bfloat16", 16),
+    (17, "float8", 8),
+    (19, "float8", 8),
+    (21, "uint4", 4),
+    (22, "int4", 4),
+];
+
+/// What weights are. The narrowest are first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// Integers with a scale a block, and how exactly their product is made.
+    Blocks { bits: u64, block: Option<u64>, level: Option<u64> },
+    /// As they are.
+    Plain { bits: u64, name: &'static str },
 }
 
-/// What models of one artifact tell together.
+impl Kind {
+    fn bits(self) -> f64 {
+        let (Self::Blocks { bits, .. } | Self::Plain { bits, .. }) = self;
+        bits as f64
+    }
+
+    fn words(self) -> String {
+        match self {
+            Self::Plain { name, .. } => name.to_owned(),
+            Self::Blocks { bits, block, level } => {
+                let block = block.map(|block| format!(" block {block}")).unwrap_or_default();
+                let level = level.filter(|level| *level > 0).map(|level| format!(", accuracy level {level}")).unwrap_or_default();
+                format!("int{bits}{block}{level}")
+            }
+        }
+    }
+}
+
+impl Node {
+    fn number(&self, key: &str) -> Option<u64> {
+        self.numbers.get(key).copied()
+    }
+
+    /// Bits as ONNX Runtime takes them (2 to 8): others are not believed.
+    fn bits(&self) -> Option<u64> {
+        Some(self.number("bits").unwrap_or(4)).filter(|bits| (2..=8).contains(bits))
+    }
+}
+
+impl Graph {
+    /// The weights of an operator; its scales are fewer.
+    fn weights(&self, node: &Node) -> Option<&Tensor> {
+        let known = node.inputs.iter().filter_map(|name| self.tensors.get(name));
+        known.max_by_key(|tensor| tensor.elements())
+    }
+
+    /// What the weights of an operator are, and how many as far as the file tells it; `None` of one that has none.
+    fn part(&self, node: &Node) -> Option<Part> {
+        let head = node.name.contains("lm_head");
+        let own = self.weights(node);
+        if node.op_type == PRODUCT {
+            // They are packed into bytes; where they are no initializer the attributes say how many there are.
+            let packed = || Some(own.filter(|tensor| tensor.kind == UINT8)?.elements()? as f64 * 8.0 / node.bits()? as f64);
+            let stated = || node.number("K")?.checked_mul(node.number("N")?).map(|n| n as f64);
+            let weights = packed().or_else(stated);
+            let block = node.number("block_size").filter(|block| block.is_power_of_two());
+            let kind = node.bits().map(|bits| Kind::Blocks { bits, block, level: node.number("accuracy_level") });
+            return Some(Part { head, kind, weights });
+        }
+        let (_, name, bits) = *TYPES.iter().find(|(number, ..)| own.is_some_and(|own| own.kind == *number))?;
+        PLAIN.contains(&node.op_type.as_str()).then(|| Part {
+            head,
+            kind: Some(Kind::Plain { bits, name }),
+            weights: own.and_then(Tensor::elements).map(|n| n as f64),
+        })
+    }
+}
+
+/// The weights of an operator.
+struct Part {
+    /// It is the LM head, which has figures of its own.
+    head: bool,
+    /// What they are; `None` where the file says what can't be.
+    kind: Option<Kind>,
+    /// How many.
+    weights: Option<f64>,
+}
+
+/// What models of one artifact tell together: nothing of one without products of quantised weights. Width and group are of the kind that most
+/// weights have, the LM head apart.
 ///
 /// # Errors
 /// A file that is no ONNX model, or damaged.
 pub fn quantisation(models: &[PathBuf]) -> Result<Quantisation, ImportError> {
-    let mut nodes = Vec::new();
-    for model in models {
-        nodes.extend(read(model)?);
+    let counts = |node: &Node| [PRODUCT, TABLE].iter().chain(&PLAIN).any(|op_type| node.op_type == *op_type);
+    let graphs = models.iter().map(|model| read(model, counts)).collect::<Result<Vec<_>, _>>()?;
+    let nodes = || graphs.iter().flat_map(|graph| graph.nodes.iter().map(move |node| (graph, node)));
+    let mut told = Quantisation::default();
+    if !nodes().any(|(_, node)| node.op_type == PRODUCT) {
+        return Ok(told);
     }
-    let number = |node: &Node, key: &str| node.numbers.get(key).copied();
-    let products = || nodes.iter().filter(|node| node.op_type == PRODUCT);
-    let bits = |node: &Node| number(node, "bits").unwrap_or(4);
-    let mut kinds: BTreeMap<(u64, Option<u64>, Option<u64>), usize> = BTreeMap::new();
-    for node in products() {
-        *kinds.entry((bits(node), number(node, "block_size"), number(node, "accuracy_level"))).or_default() += 1;
+    let parts: Vec<Part> = nodes().filter_map(|(graph, node)| graph.part(node)).collect();
+    let table = nodes().find(|(_, node)| node.op_type == TABLE);
+    told.put("embedding_bits", table.and_then(|(_, node)| node.bits()).map(|bits| bits as f64));
+    told.put("lm_head_bits", parts.iter().find(|part| part.head).and_then(|part| part.kind).map(Kind::bits));
+    let Some(all) = parts.iter().map(|part| Some((part.kind?, part))).collect::<Option<Vec<_>>>() else { return Ok(told) };
+    // By kind: operators, and weights of the blocks.
+    let mut kinds: BTreeMap<Kind, (usize, f64)> = BTreeMap::new();
+    for (kind, part) in &all {
+        let (n, weights) = kinds.entry(*kind).or_default();
+        *n += 1;
+        *weights += part.weights.filter(|_| !part.head).unwrap_or(0.0);
     }
-    // The kind of most products first, of equals the narrowest.
     let mut kinds: Vec<_> = kinds.into_iter().collect();
-    kinds.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    let Some(((main, block, _), _)) = kinds.first().copied() else { return Ok(Quantisation::default()) };
-    let words = |((bits, block, level), n): &((u64, Option<u64>, Option<u64>), usize)| {
-        let block = block.map(|block| format!(" block {block}")).unwrap_or_default();
-        let level = level.filter(|level| *level > 0).map(|level| format!(", accuracy level {level}")).unwrap_or_default();
-        let n = if kinds.len() > 1 { format!(" x {n}") } else { String::new() };
-        format!("int{bits}{block}{level}{n}")
-    };
-    let named = kinds.iter().map(words).collect::<Vec<_>>().join("; ");
-    let mut told = Quantisation { native: Some(format!("{PRODUCT} {named}")), ..Quantisation::default() };
-    told.put("weight_bits", Some(main as f64)).put("group", block.map(|block| block as f64));
-    told.put("lm_head_bits", products().find(|node| node.name.contains("lm_head")).map(|node| bits(node) as f64));
-    let table = nodes.iter().find(|node| node.op_type == TABLE);
-    told.put("embedding_bits", table.map(|node| bits(node) as f64));
+    kinds.sort_by(|(_, (a_n, a)), (_, (b_n, b))| b.total_cmp(a).then(b_n.cmp(a_n)));
+    told.native = Some(named(&kinds));
+    let of_blocks = || all.iter().filter(|(_, part)| !part.head);
+    let several = of_blocks().map(|(kind, _)| kind).collect::<BTreeSet<_>>().len() > 1;
+    // Which kind most weights have nobody knows while some of them are not counted.
+    if let Some((main, _)) = kinds.first().filter(|_| !several || of_blocks().all(|(_, part)| part.weights.is_some())) {
+        told.put("weight_bits", Some(main.bits()));
+        if let Kind::Blocks { block, .. } = main {
+            told.put("group", block.map(|block| block as f64));
+        }
+    }
     Ok(told)
 }
 
-/// Fields of `ModelProto`, `GraphProto`, `NodeProto` and `AttributeProto`.
-const MODEL_GRAPH: u64 = 7;
-const GRAPH_NODE: u64 = 1;
-const NODE_NAME: u64 = 3;
-const NODE_OP_TYPE: u64 = 4;
-const NODE_ATTRIBUTE: u64 = 5;
-const ATTRIBUTE_NAME: u64 = 1;
-const ATTRIBUTE_I: u64 = 3;
-
-/// The quantised operators of a model's graph.
-fn read(path: &Path) -> Result<Vec<Node>, ImportError> {
-    let file = File::open(path).map_err(ImportError::io(path))?;
-    let left = file.metadata().map_err(ImportError::io(path))?.len();
-    let mut reader = Reader { path, file: BufReader::new(file), left };
-    let mut nodes = Vec::new();
-    while reader.left > 0 {
-        match reader.field()? {
-            Some((MODEL_GRAPH, length)) => graph(&mut reader, length, &mut nodes)?,
-            Some((_, length)) => reader.skip(length)?,
-            None => {}
-        }
-    }
-    Ok(nodes)
-}
-
-fn graph(reader: &mut Reader<'_>, length: u64, nodes: &mut Vec<Node>) -> Result<(), ImportError> {
-    let after = reader.left.checked_sub(length).ok_or_else(|| reader.cut())?;
-    while reader.left > after {
-        match reader.field()? {
-            Some((GRAPH_NODE, length)) if length <= NODE => {
-                nodes.extend(Some(node(&reader.bytes(length)?)).filter(|node| QUANTISED.contains(&node.op_type.as_str())));
-            }
-            Some((_, length)) => reader.skip(length)?,
-            None => {}
-        }
-    }
-    Ok(())
-}
-
-fn node(bytes: &[u8]) -> Node {
-    let mut node = Node::default();
-    for (field, value) in fields(bytes) {
-        match (field, value) {
-            (NODE_NAME, Field::Bytes(text)) => node.name = String::from_utf8_lossy(text).into_owned(),
-            (NODE_OP_TYPE, Field::Bytes(text)) => node.op_type = String::from_utf8_lossy(text).into_owned(),
-            (NODE_ATTRIBUTE, Field::Bytes(attribute)) => {
-                let (mut name, mut number) = (String::new(), None);
-                for (field, value) in fields(attribute) {
-                    match (field, value) {
-                        (ATTRIBUTE_NAME, Field::Bytes(text)) => name = String::from_utf8_lossy(text).into_owned(),
-                        (ATTRIBUTE_I, Field::Number(value)) => number = Some(value),
-                        _ => {}
-                    }
-                }
-                node.numbers.extend(number.map(|number| (name, number)));
-            }
-            _ => {}
-        }
-    }
-    node
-}
-
-enum Field<'a> {
-    Number(u64),
-    Bytes(&'a [u8]),
-    Other,
-}
-
-/// The fields of a message in memory, as far as it is whole.
-fn fields(mut bytes: &[u8]) -> Vec<(u64, Field<'_>)> {
-    let mut found = Vec::new();
-    while let Some((key, rest)) = varint(bytes) {
-        let (field, rest) = match key & 7 {
-            0 => match varint(rest) {
-                Some((value, rest)) => (Field::Number(value), rest),
-                None => break,
-            },
-            2 => {
-                let Some((length, rest)) = varint(rest) else { break };
-                let Some((own, rest)) = usize::try_from(length).ok().and_then(|length| rest.split_at_checked(length)) else { break };
-                (Field::Bytes(own), rest)
-            }
-            1 | 5 => match rest.split_at_checked(if key & 7 == 1 { 8 } else { 4 }) {
-                Some((_, rest)) => (Field::Other, rest),
-                None => break,
-            },
-            _ => break,
-        };
-        found.push((key >> 3, field));
-        bytes = rest;
-    }
-    found
-}
-
-fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let mut value = 0_u64;
-    for (place, byte) in bytes.iter().enumerate().take(10) {
-        value |= u64::from(byte & 0x7f).checked_shl(7 * place as u32)?;
-        if byte & 0x80 == 0 {
-            return Some((value, &bytes[place + 1..]));
-        }
-    }
-    None
-}
-
-struct Reader<'a> {
-    path: &'a Path,
-    file: BufReader<File>,
-    /// Bytes that are left in the file.
-    left: u64,
-}
-
-impl Reader<'_> {
-    fn cut(&self) -> ImportError {
-        ImportError::bad(self.path, "no ONNX model, or cut off")
-    }
-
-    fn bytes(&mut self, length: u64) -> Result<Vec<u8>, ImportError> {
-        self.left = self.left.checked_sub(length).ok_or_else(|| self.cut())?;
-        let mut bytes = vec![0; length as usize];
-        self.file.read_exact(&mut bytes).map_err(ImportError::io(self.path))?;
-        Ok(bytes)
-    }
-
-    fn skip(&mut self, length: u64) -> Result<(), ImportError> {
-        self.left = self.left.checked_sub(length).ok_or_else(|| self.cut())?;
-        let step = i64::try_from(length).map_err(|_| self.cut())?;
-        if step < 4096 { self.file.seek_relative(step) } else { self.file.seek(SeekFrom::Current(step)).map(drop) }
-            .map_err(ImportError::io(self.path))
-    }
-
-    fn varint(&mut self) -> Result<u64, ImportError> {
-        let mut value = 0_u64;
-        for place in 0..10 {
-            let mut byte = [0];
-            self.left = self.left.checked_sub(1).ok_or_else(|| self.cut())?;
-            self.file.read_exact(&mut byte).map_err(ImportError::io(self.path))?;
-            let [byte] = byte;
-            value |= u64::from(byte & 0x7f).checked_shl(7 * place).ok_or_else(|| self.cut())?;
-            if byte & 0x80 == 0 {
-                return Ok(value);
-            }
-        }
-        Err(self.cut())
-    }
-
-    /// The next field that has a length, with its number, its content still to come; `None` for one of another kind, which is passed over.
-    fn field(&mut self) -> Result<Option<(u64, u64)>, ImportError> {
-        let key = self.varint()?;
-        // There is no field 0: a file of zeros is one whose download was only begun.
-        if key >> 3 == 0 {
-            return Err(self.cut());
-        }
-        match key & 7 {
-            0 => self.varint().map(|_| None),
-            1 => self.skip(8).map(|()| None),
-            2 => Ok(Some((key >> 3, self.varint()?))),
-            5 => self.skip(4).map(|()| None),
-            _ => Err(self.cut()),
-        }
-    }
+/// `MatMulNBits int4 block 32 x 2; int8 block 32 x 1`: the kinds in their order, with their operators where there are several.
+fn named(kinds: &[(Kind, (usize, f64))]) -> String {
+    let mut said = false;
+    let words = kinds.iter().map(|(kind, (n, _))| {
+        let first = matches!(kind, Kind::Blocks { .. }) && !std::mem::replace(&mut said, true);
+        let what = if first { format!("{PRODUCT} ") } else { String::new() };
+        let n = if kinds.len() > 1 { format!(" x {n}") } else { String::new() };
+        format!("{what}{}{n}", kind.words())
+    });
+    words.collect::<Vec<_>>().join("; ")
 }

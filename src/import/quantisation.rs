@@ -17,6 +17,9 @@ const EXPORT_ARGS: &str = "export_args.json";
 /// Longest name that is kept, in characters.
 const LONGEST: usize = 100;
 
+/// Most bits of a number that are believed: float32 has 32.
+const MOST_BITS: f64 = 32.0;
+
 /// What is told. Nothing here is reckoned from the class.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Quantisation {
@@ -27,9 +30,10 @@ pub struct Quantisation {
 }
 
 impl Quantisation {
-    /// Keeps a figure if there is one.
+    /// Keeps a figure if there is one. Bits that no weight can have are not believed: a damaged or hostile file has them.
     pub(super) fn put(&mut self, column: &'static str, value: Option<f64>) -> &mut Self {
-        self.facts.extend(value.map(|value| (column, value)));
+        let can_be = |value: &f64| column == "group" || (*value > 0.0 && *value <= MOST_BITS);
+        self.facts.extend(value.filter(can_be).map(|value| (column, value)));
         self
     }
 }
@@ -61,7 +65,9 @@ pub fn quantisation(root: &Path, names: &[String]) -> Quantisation {
 fn of_mnn(folder: &Path) -> Result<Quantisation, ImportError> {
     let Some(args) = files::json(folder, EXPORT_ARGS)? else { return Ok(Quantisation::default()) };
     let config = files::json(folder, "llm_config.json")?.unwrap_or_default();
-    let Some(bits) = count(&args, "/quant_bit").filter(|bits| *bits > 0) else { return Ok(Quantisation::default()) };
+    let Some(bits) = count(&args, "/quant_bit").filter(|bits| (1..=MOST_BITS as u32).contains(bits)) else {
+        return Ok(Quantisation::default());
+    };
     let block = count(&args, "/quant_block");
     let on = |key: &str| args.get(key).is_some_and(|value| value.as_bool().unwrap_or(value.as_str().is_some_and(|text| !text.is_empty())));
     let methods = [("awq", "AWQ "), ("hqq", "HQQ "), ("gptq_path", "GPTQ "), ("smooth", "SmoothQuant ")];
@@ -77,12 +83,11 @@ fn of_mnn(folder: &Path) -> Result<Quantisation, ImportError> {
     } else {
         format!("fp{bits}")
     };
-    let number = |value: Option<u32>| value.filter(|bits| *bits > 0).map(f64::from);
     let mut told = Quantisation { native: Some(native), ..Quantisation::default() };
-    told.put("weight_bits", number(Some(bits))).put("group", block.filter(|_| bits < 16).map(f64::from));
+    told.put("weight_bits", Some(bits.into())).put("group", block.filter(|_| bits < 16).map(f64::from));
     // Without a word of its own the LM head is as the rest (llmexport.py).
-    told.put("lm_head_bits", number(count(&args, "/lm_quant_bit").or(Some(bits))));
-    told.put("embedding_bits", number(count(&config, "/tie_embeddings/3").or_else(|| count(&args, "/embed_bit"))));
+    told.put("lm_head_bits", count(&args, "/lm_quant_bit").or(Some(bits)).map(f64::from));
+    told.put("embedding_bits", count(&config, "/tie_embeddings/3").or_else(|| count(&args, "/embed_bit")).map(f64::from));
     Ok(told)
 }
 

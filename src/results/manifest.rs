@@ -78,8 +78,30 @@ pub struct CellFacts {
     /// The name that its own world has for its quantisation, as its files tell it, else as the scenario does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quant_native: Option<String>,
+    /// Who says so; runs of an older bench don't tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quant_native_from: Option<NamedBy>,
     /// What the artifact says of itself: bits, group, chunk.
     pub facts: BTreeMap<String, f64>,
+}
+
+/// Who names a quantisation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NamedBy {
+    /// A file of the artifact.
+    Files,
+    /// The scenario, by `quant-native`.
+    Scenario,
+}
+impl NamedBy {
+    /// As it is written in tables.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Files => "files",
+            Self::Scenario => "scenario",
+        }
+    }
 }
 
 /// The tool that measured.

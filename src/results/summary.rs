@@ -7,7 +7,7 @@ use bench_backend_api::{Axis, Check, Parsed, Pass, Query, note};
 
 use super::{
     launches::{Record, Recorded, Staged},
-    manifest::Manifest,
+    manifest::{Manifest, NamedBy},
     power::{Regressed, RunPower},
     schema::{FORMAT_VERSION, METRICS},
     start::Settled,
@@ -122,6 +122,7 @@ fn surroundings(row: &mut Row, plan: &Plan, good: &[&Record]) {
 fn facts(row: &mut Row, planned: &PlannedCell, manifest: &Manifest) {
     let Some(cell) = manifest.cells.get(&planned.id) else { return };
     row.maybe("artifact", cell.artifact.as_ref()).maybe("quant_native", cell.quant_native.as_ref());
+    row.maybe("quant_native_from", cell.quant_native_from.map(NamedBy::word));
     let number = |key: &str| cell.facts.get(key).copied();
     for column in ["weight_bits", "act_bits", "kv_bits", "lm_head_bits", "embedding_bits", "bits_per_weight", "group"] {
         row.number(column, number(column));

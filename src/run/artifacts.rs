@@ -69,14 +69,9 @@ impl<'a> Workshop<'a> {
     /// Everything that a cell needs, or the reason why it can't be had.
     pub fn ready(&mut self, planned: &PlannedCell) -> Result<ReadyCell, Failure> {
         let (mut artifact, mut paths, mut key) = match planned.source.as_ref() {
-            Some(ArtifactSource::Files { root, config, files, quant_native }) => {
+            Some(ArtifactSource::Files { root, config, files, .. }) => {
                 let known = self.own.entry((root.clone(), files.clone()));
-                let (mut artifact, paths, key) = known.or_insert_with(|| own_files(Path::new(root), config.as_deref(), files)).clone()?;
-                // The files' own word goes first.
-                if let (Some(name), Some(meta)) = (quant_native, artifact.meta.as_object_mut()) {
-                    meta.entry(QUANT_NATIVE).or_insert_with(|| json!(name));
-                }
-                (artifact, paths, key)
+                known.or_insert_with(|| own_files(Path::new(root), config.as_deref(), files)).clone()?
             }
             Some(source @ ArtifactSource::Recipe(recipe)) if !brings_its_model(source) => {
                 let made = self.make(planned, recipe)?;

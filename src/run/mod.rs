@@ -28,5 +28,5 @@ pub use launch::worst;
 pub use loading::{LoadState, load_state};
 pub use memory::{FIGURES as MEMORY_FIGURES, SHARED, Trace};
 pub use power::absence;
-pub use session::{Outcome, RunError, Setup, run};
+pub use session::{NO_PARTNER, Outcome, RunError, Setup, run};
 pub use warmup::warmup;

@@ -11,6 +11,8 @@ mod shared;
 mod side;
 mod soak;
 
+pub use side::NO_PARTNER;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,

@@ -168,6 +168,15 @@ pub enum ArtifactSource {
     /// Made by `bench`.
     Recipe(Recipe),
 }
+impl ArtifactSource {
+    /// The name that the scenario has for the quantisation.
+    pub fn stated(&self) -> Option<&str> {
+        match self {
+            Self::Files { quant_native, .. } => quant_native.as_deref(),
+            Self::Recipe(_) => None,
+        }
+    }
+}
 
 /// The lists whose combinations are the cells.
 #[derive(Debug, Clone, Default, PartialEq)]

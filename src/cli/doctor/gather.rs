@@ -204,13 +204,21 @@ pub fn cells(scenario: &Scenario, target: &Target, backends: &[&dyn Backend], al
         c.skipped.is_none() && all.get(&c.cell.backend).is_some_and(|i| matches!(i.engine.availability, Availability::Ready { .. }))
     };
     let runnable = plan.cells.iter().filter(ready).count();
+    // Cells that are not skipped have their model, or it is made for them: it is their backend that is missing.
+    let have_models = plan.cells.iter().any(|planned| planned.skipped.is_none());
+    let have_backends = all.values().any(|i| matches!(i.engine.availability, Availability::Ready { .. }));
+    let lack = match (have_models, have_backends) {
+        (true, _) => "install one of its backends",
+        (false, true) => "get one model for one backend",
+        (false, false) => "install one of its backends, and get one model for it",
+    };
     findings.push(Finding {
         check: "cells",
         place: target.facts.name.clone(),
         severity: if runnable == 0 { Severity::Error } else { Severity::Ok },
         what: format!("{runnable} of {} cells have what they need", plan.cells.len()),
         why: "what lacks something is a skipped row, and a run of nothing ends at once",
-        fix: (runnable == 0).then(|| "get one model for one backend: the warnings above say how".to_owned()),
+        fix: (runnable == 0).then(|| format!("{lack}: the warnings above say how")),
     });
     findings
 }

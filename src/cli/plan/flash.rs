@@ -17,7 +17,7 @@ pub struct Flash {
 pub fn flash(plans: &[Plan]) -> Flash {
     // By path or recipe: cells that differ in lengths alone share both.
     let (mut files, mut made) = (BTreeMap::new(), BTreeMap::new());
-    for planned in plans.iter().flat_map(|plan| plan.cells.iter()) {
+    for planned in plans.iter().flat_map(|plan| plan.cells.iter()).filter(|planned| planned.skipped.is_none()) {
         match &planned.source {
             Some(ArtifactSource::Files { root, files: names, .. }) => {
                 for name in names {

@@ -88,7 +88,10 @@ pub fn of_cells(a: &Cell, b: &Cell) -> Vec<Difference> {
     };
     let columns = COLUMNS.iter().filter_map(|column| {
         let found = Difference::of(column.words, known(a, column), known(b, column), column.weight)?;
-        Some(Difference { metrics: column.metrics, ..found })
+        // Who names it is no difference, and stands beside one.
+        let stated = |cell: &Cell| column.name == "quant_native" && cell.field("quant_native_from") == "scenario";
+        let said = |cell: &Cell, value: String| if stated(cell) { format!("{value}, as its scenario states") } else { value };
+        Some(Difference { a: said(a, found.a), b: said(b, found.b), metrics: column.metrics, ..found })
     });
     columns.chain(depth(a, b)).chain(unsettled(a, b)).chain(state(a, b)).collect()
 }

@@ -149,6 +149,16 @@ fn a_class_bars_all_and_what_an_older_bench_did_not_write_bars_nothing() {
     assert_eq!(words, ["device class: pc in A, emulator in B Bars true", "started from: unstated in A, shell in B Serious true"]);
 }
 
+/// Rule R29: who names it is no difference by itself.
+#[test]
+fn a_native_name_that_only_a_scenario_states_is_said_to_be_its_word() {
+    let of = |name: &str, from: &str| cell(&[("quant_native", name), ("quant_native_from", from)], &[]);
+    let words = |a: &Cell, b: &Cell| of_cells(a, b).iter().map(Difference::words).collect::<Vec<_>>();
+    let (told, stated) = (of("HQQ int4", "files"), of("int4 block 32", "scenario"));
+    assert_eq!(words(&told, &stated), ["native name of the quantisation: HQQ int4 in A, int4 block 32, as its scenario states in B"]);
+    assert_eq!(words(&told, &of("HQQ int4", "scenario")), Vec::<String>::new());
+}
+
 /// Medians by hand: 31, 36 and 30.5; 80 and 61 %.
 #[test]
 fn launches_that_began_warmer_are_said() {

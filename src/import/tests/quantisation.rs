@@ -1,4 +1,4 @@
-//! What files tell of their quantisation. `mixed.gguf` and `nbits.onnx` were written by the projects' own packages (gguf 0.x, onnx), all weights
+//! What files tell of their quantisation. `mixed.gguf`, `nbits.onnx` and `mostly.onnx` were written by the projects' own packages (gguf 0.x, onnx), all weights
 //! 0; the figures beside them are those packages' own.
 
 use serde_json::json;
@@ -10,6 +10,8 @@ use super::{
 
 const GGUF: &[u8] = include_bytes!("files/mixed.gguf");
 const ONNX: &[u8] = include_bytes!("files/nbits.onnx");
+/// Four products of 64 x 64 weights in 4 bits, two of 128 x 256 in 8, and a float16 head of 64 x 1000; the values lie in another file.
+const MOSTLY: &[u8] = include_bytes!("files/mostly.onnx");
 
 /// The native name, and the figures in the order of their columns.
 fn told(folder: &Folder, names: &[&str]) -> (Option<String>, Vec<(&'static str, f64)>) {
@@ -69,7 +71,7 @@ fn mnns_exporter_says_how_it_was_called() {
     assert_eq!(facts, [("embedding_bits", 8.0), ("group", 0.0), ("lm_head_bits", 4.0), ("weight_bits", 4.0)]);
     folder.json("export_args.json", &json!({"quant_bit": 16, "quant_block": 64}));
     assert_eq!(native(&folder, &["llm.mnn"]), "fp16");
-    for nothing in [json!({}), json!({"quant_bit": "4"}), json!({"quant_bit": -4}), json!({"quant_bit": 0})] {
+    for nothing in [json!({}), json!({"quant_bit": "4"}), json!({"quant_bit": -4}), json!({"quant_bit": 0}), json!({"quant_bit": 999})] {
         folder.json("export_args.json", &nothing);
         assert_eq!(told(&folder, &["llm.mnn"]), (None, Vec::new()), "{nothing}");
     }
@@ -96,6 +98,58 @@ fn an_onnx_model_has_its_operators() {
         folder.file("model.onnx", &bytes);
         told(&folder, &["model.onnx"]);
     }
+}
+
+fn changed(from: &[u8], to: &[u8]) -> Vec<u8> {
+    let at = |place: usize| MOSTLY[place..].starts_with(from);
+    assert!((0..MOSTLY.len()).any(at), "{from:?} is there");
+    let mut bytes = Vec::new();
+    let mut place = 0;
+    while place < MOSTLY.len() {
+        let here = at(place);
+        bytes.extend_from_slice(if here { to } else { &MOSTLY[place..=place] });
+        place += if here { from.len() } else { 1 };
+    }
+    bytes
+}
+
+/// Most operators have 4 bits, most weights 8: 16,384 against 65,536.
+#[test]
+fn an_onnx_models_kind_is_that_of_most_weights() {
+    let folder = Folder::new("mostly");
+    folder.file("model.onnx", MOSTLY);
+    let (name, facts) = told(&folder, &["model.onnx"]);
+    assert_eq!(name.as_deref(), Some("MatMulNBits int8 block 128 x 2; int4 block 32 x 4; float16 x 1"));
+    assert_eq!(facts, [("group", 128.0), ("lm_head_bits", 16.0), ("weight_bits", 8.0)]);
+
+    // Without the initializers (other names than the operators read) the attributes K and N tell how many weights there are.
+    let other_names = changed(b"\x42\x09weight_", b"\x42\x09veight_");
+    folder.file("model.onnx", &other_names);
+    assert_eq!(told(&folder, &["model.onnx"]).1, [("group", 128.0), ("weight_bits", 8.0)], "and nobody knows what the head is");
+    // Without those either nobody knows what most weights are.
+    let at = other_names.windows(3).enumerate().filter(|(_, bytes)| *bytes == b"\x0a\x01K").map(|(at, _)| at + 2).collect::<Vec<_>>();
+    assert_eq!(at.len(), 6);
+    let mut nameless = other_names;
+    at.into_iter().for_each(|at| nameless[at] = b'J');
+    folder.file("model.onnx", &nameless);
+    let (name, facts) = told(&folder, &["model.onnx"]);
+    assert_eq!((name.as_deref(), facts), (Some("MatMulNBits int4 block 32 x 4; int8 block 128 x 2"), Vec::new()));
+}
+
+/// ONNX Runtime takes 2 to 8 bits a weight.
+#[test]
+fn absurd_bits_are_not_believed() {
+    let folder = Folder::new("absurd");
+    for absurd in [0, 1, 9, 33, 127] {
+        folder.file("model.onnx", changed(b"\x0a\x04bits\x18\x08", &[b"\x0a\x04bits\x18".as_slice(), &[absurd]].concat()));
+        assert_eq!(told(&folder, &["model.onnx"]), (None, vec![("lm_head_bits", 16.0)]), "{absurd}");
+    }
+    // A block that is no power of two is none.
+    folder.file("model.onnx", changed(b"block_size\x18\x80\x01", b"block_size\x18\x81\x01"));
+    assert_eq!(told(&folder, &["model.onnx"]).1, [("lm_head_bits", 16.0), ("weight_bits", 8.0)]);
+    // As in other formats.
+    folder.json("export_args.json", &json!({"quant_bit": 4, "lm_quant_bit": 77, "embed_bit": 0}));
+    assert_eq!(told(&folder, &["llm.mnn"]).1, [("weight_bits", 4.0)]);
 }
 
 #[test]

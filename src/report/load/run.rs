@@ -20,6 +20,7 @@ use crate::report::ReportError;
 use crate::results::read::{Loaded, complaint, read};
 use crate::results::schema::{CELLS, LAYERS, METRIC_ENDS, METRICS, SAMPLES, TELEMETRY, TOKENS};
 use crate::stats;
+use crate::words::count;
 
 /// Reads a run folder. Only `cells.csv` must be there; what else is missing is told in [`Run::problems`].
 pub fn load(dir: &Path) -> Result<Run, ReportError> {
@@ -41,6 +42,7 @@ pub fn load(dir: &Path) -> Result<Run, ReportError> {
     let Large { telemetry, tokens, samples, layers } = large?;
     let lost = "ratios without their intervals, no look for launches that stand apart";
     let queries = noted(&mut run.problems, lost, samples.as_ref(), SAMPLES.file).map(|table| launches(table, &mut run.launches));
+    contradicted(&mut run);
     if let Some(table) = noted(&mut run.problems, "no distribution of token latencies", tokens.as_ref(), TOKENS.file) {
         run.gaps = gaps(table, queries.as_ref());
     }
@@ -180,6 +182,26 @@ fn launches(table: &Columns, into: &mut BTreeMap<CellKey, Launches>) -> Queries 
         }
     }
     queries
+}
+
+/// Where `samples.csv` has more or fewer launches of a metric than `cells.csv` counts its own are not used, and it is said: one of the two tables is
+/// not as the run wrote it.
+fn contradicted(run: &mut Run) {
+    let mut said: Vec<String> = Vec::new();
+    for cell in run.cells.iter().filter(|cell| cell.counts() && !cell.is_composed()) {
+        let Some(launches) = run.launches.get_mut(&cell.key) else { continue };
+        for (metric, values) in [("ttft_ms", &mut launches.ttft_ms), ("decode_tok_s", &mut launches.decode_tok_s)] {
+            let counted = cell.metrics.get(metric).and_then(|estimate| estimate.n);
+            if let Some(n) = counted.filter(|n| *n != values.len()) {
+                said.push(format!("{} has {} of {metric}, cells.csv counts {n}", cell.key.cell, count(values.len(), "launch")));
+                values.clear();
+            }
+        }
+    }
+    if let Some(first) = said.first() {
+        let more = if said.len() > 1 { format!(", and {} more", said.len() - 1) } else { String::new() };
+        run.problems.push(format!("samples.csv and cells.csv contradict each other, so that these launches make no ratio: {first}{more}"));
+    }
 }
 
 /// Without `samples.csv` nobody says which queries count; the first of a launch never does.

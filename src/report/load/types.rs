@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
 
+use super::identity::{Ran, artifact};
 use super::phases::PhaseShare;
 use super::places::{Fallback, Placed, Support};
 
@@ -238,6 +239,17 @@ impl Cell {
         self.text(column)?.parse().ok().filter(|value: &f64| value.is_finite())
     }
 
+    /// The artifact that it ran; `None` where no file of the model is known.
+    pub fn artifact(&self) -> Option<&str> {
+        artifact(self.text("artifact")?)
+    }
+
+    /// What is known of the model that it ran.
+    pub fn ran(&self) -> Ran<'_> {
+        let text = |column| self.text(column).unwrap_or_default();
+        Ran { who: &self.backend, artifact: text("artifact"), quant: &self.quant, native: text("quant_native") }
+    }
+
     /// Its figures are composed from graph times: a bound that no engine reaches, and nothing that was measured (rule R11).
     pub fn is_composed(&self) -> bool {
         is_composed(|column| self.text(column))
@@ -307,15 +319,7 @@ impl Sort {
     }
 }
 
-/// How the keys of artifacts begin that bench makes itself.
-const SELF_MADE: [&str; 2] = ["qnn-context-", "mnn-llm-"];
-
 /// Whether any speed of a cell is composed from graph times, by what its columns say.
 pub fn is_composed<'a>(column: impl Fn(&'static str) -> Option<&'a str>) -> bool {
     ["ttft_method", "prefill_method", "decode_method"].into_iter().any(|name| column(name) == Some("composed"))
-}
-
-/// Whether an artifact was made by bench itself.
-pub fn is_self_made(artifact: &str) -> bool {
-    SELF_MADE.iter().any(|kind| artifact.starts_with(kind))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::details::is_stated;
 use super::figures::{Notes, intervals_note, number, value};
 use super::filters::keys;
 use super::groups::{Colours, Group, Timing, listed, workload};
@@ -66,6 +67,7 @@ fn row(run: &Run, group: &Group, cell: &Cell, colours: &Colours, ways: Option<&[
         backend: cell.backend.clone(),
         quant: cell.quant.clone(),
         bits: bits(cell),
+        stated: native(cell).is_some() && is_stated(cell),
         axes: group.axes(cell),
         values: COMPARED.iter().map(|metric| value(cell, metric, notes)).collect(),
         timing: ways.map(|_| Timing::of(cell).words()),
@@ -83,12 +85,16 @@ fn apart(ways: &[Timing], cell: &Cell) -> usize {
     if cell.is_composed() { ways.len() } else { ways.iter().position(|way| *way == Timing::of(cell)).unwrap_or(0) }
 }
 
+/// The native name of the quantisation, where it says more than the class.
+fn native(cell: &Cell) -> Option<String> {
+    cell.text("quant_native").filter(|name| !name.eq_ignore_ascii_case(&cell.quant)).map(str::to_owned)
+}
+
 /// What stands beside the class of the quantisation: its native name, measured bits per weight, and the group that shares a scale.
 fn bits(cell: &Cell) -> String {
-    let native = cell.text("quant_native").filter(|name| !name.eq_ignore_ascii_case(&cell.quant)).map(str::to_owned);
     let measured = cell.number("bits_per_weight").map(number);
     let group = cell.number("group").filter(|group| *group > 0.0).map(|group| format!("group {group}"));
-    [native, measured, group].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    [native(cell), measured, group].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn repetitions(cell: &Cell) -> (String, String) {

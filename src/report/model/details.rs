@@ -90,16 +90,25 @@ pub fn merged(rows: Vec<(String, Vec<String>)>) -> Vec<Vec<String>> {
     found.into_iter().map(|(names, values)| std::iter::once(listed(&names)).chain(values).collect()).collect()
 }
 
-/// All columns always stand there, since a class alone says too little.
+/// The native name of its quantisation is the scenario's word, which nothing checks.
+pub fn is_stated(cell: &Cell) -> bool {
+    cell.text("quant_native_from") == Some("scenario")
+}
+
+/// All columns always stand there, since a class alone says too little; who names a quantisation where that is not always a file of the artifact.
 fn artifacts(cells: &[&Cell]) -> Grid {
+    let stated = cells.iter().any(|cell| is_stated(cell));
     let mut columns = vec!["Run by".to_owned(), "quant class".to_owned()];
     columns.extend(ARTIFACT.iter().map(|(_, word)| (*word).to_owned()));
     columns.push("artifact".to_owned());
+    columns.extend(stated.then(|| "native name from".to_owned()));
     let mut rows: Vec<(String, Vec<String>)> = Vec::new();
     for cell in cells {
         let mut values = vec![cell.quant.clone()];
         values.extend(ARTIFACT.iter().map(|(column, _)| field(cell, column)));
         values.push(cell.text("artifact").map_or_else(|| DASH.to_owned(), artifact_short));
+        let from = cell.text("quant_native_from").map_or(DASH, |from| if from == "scenario" { "the scenario" } else { "its files" });
+        values.extend(stated.then(|| from.to_owned()));
         rows.push((cell.backend.clone(), values));
     }
     Grid {

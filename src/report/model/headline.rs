@@ -6,11 +6,11 @@ use super::charts::largest;
 use super::figures::{Notes, intervals_note, value};
 use super::groups::{Colours, Group, cells_of, groups, listed, panels, readable, workload};
 use super::pairs::{Compared, Pair, pairs};
-use super::panel::{artifact_word, class_title};
+use super::panel::{artifact_word, class_title, unknown};
 use super::places::alarms;
 use super::view::{HeadRow, Headline};
 use crate::report::charts::swatch_svg;
-use crate::report::load::{Cell, Run, Status};
+use crate::report::load::{Cell, Ran, Run, Sameness, Status, sameness};
 use crate::words::count;
 
 /// Metrics of a headline, in the order of the template's columns.
@@ -28,8 +28,8 @@ pub fn headlines(run: &Run, anchor: &str, colours: &Colours) -> Vec<Headline> {
         let sets = groups(&of_largest);
         let (shown, cut) = readable(&of_largest, ROWS, |cell| &cell.backend, "rows");
         let mut sentences = told(&pairs(run, &cells), artifact_word(class));
-        if sentences.is_empty() && counted.iter().any(|cell| cell.backend != counted[0].backend) {
-            sentences.push("The frameworks ran different artifacts: same source model, different quantisation. None is ranked.".into());
+        if sentences.is_empty() {
+            sentences.extend(apart(&counted));
         }
         sentences.extend(alarms(&groups(&cells)).into_iter().map(|alarm| format!("Not on the processor asked for: {alarm}")));
         sentences.extend(missing(&cells));
@@ -50,6 +50,27 @@ pub fn headlines(run: &Run, anchor: &str, colours: &Colours) -> Vec<Headline> {
         });
     }
     found
+}
+
+/// What can be said of frameworks that did not run the same artifact: each model by itself, once.
+fn apart(cells: &[&Cell]) -> Vec<String> {
+    let mut sentences: Vec<String> = Vec::new();
+    for set in groups(cells) {
+        let cells = set.counted();
+        if cells.iter().all(|cell| cell.backend == cells[0].backend) {
+            continue;
+        }
+        let ran: Vec<Ran> = cells.iter().map(|cell| cell.ran()).collect();
+        let sentence = match sameness(&ran) {
+            Sameness::One => continue,
+            Sameness::Source(words) => format!("{words}: none of the frameworks is ranked."),
+            Sameness::Unknown(who) => format!("{}: none of the frameworks is ranked.", unknown(&who)),
+        };
+        if !sentences.contains(&sentence) {
+            sentences.push(sentence);
+        }
+    }
+    sentences
 }
 
 fn row(cell: &Cell, sets: &[Group], colours: &Colours) -> HeadRow {

@@ -71,8 +71,8 @@ fn matches(a: &Cell, b: &Cell) -> bool {
         && b.counts()
         && (&a.class, &a.key.device, &a.model, &a.quant, a.prompt, a.generate)
             == (&b.class, &b.key.device, &b.model, &b.quant, b.prompt, b.generate)
-        && a.text("artifact").is_some()
-        && a.text("artifact") == b.text("artifact")
+        && a.artifact().is_some()
+        && a.artifact() == b.artifact()
         && a.text("unit_requested") == b.text("unit_requested")
         && AXES.iter().all(|(column, _)| same_axis(column))
 }

@@ -17,7 +17,7 @@ use super::timeline::timelines;
 use super::view::{Panel, Set};
 use super::why::why;
 use crate::report::ReportError;
-use crate::report::load::{Cell, Run};
+use crate::report::load::{Cell, Ran, Run, Sameness, sameness};
 
 /// The class in a reader's words.
 pub fn class_title(class: &str) -> String {
@@ -47,12 +47,23 @@ fn note(class: &str) -> &'static str {
 
 /// What may be compared with what in a set (rules R7, R13 and R29).
 fn comparability(cells: &[&Cell]) -> Option<String> {
-    let kinds: BTreeSet<(&str, Option<&str>)> = cells.iter().map(|cell| (cell.quant.as_str(), cell.text("artifact"))).collect();
-    let artifacts = (kinds.len() > 1).then(|| {
-        "Same source model, different quantisation: rows of different quant classes or artifacts stand beside each other and are not ranked. What each artifact holds is told below the table.".to_owned()
-    });
+    let ran: Vec<Ran> = cells.iter().map(|cell| cell.ran()).collect();
+    let artifacts = match sameness(&ran) {
+        Sameness::Source(words) => Some(format!(
+            "{words}: rows of different quant classes or artifacts stand beside each other and are not ranked. What each artifact holds is told below the table."
+        )),
+        Sameness::Unknown(who) if cells.iter().any(|cell| (&cell.backend, &cell.quant) != (&cells[0].backend, &cells[0].quant)) => {
+            Some(format!("{}: rows of different backends or quant classes stand beside each other and are not ranked.", unknown(&who)))
+        }
+        Sameness::Unknown(_) | Sameness::One => None,
+    };
     let words: Vec<String> = artifacts.into_iter().chain(attention(cells)).collect();
     (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// That nobody knows what these ran.
+pub fn unknown(who: &[&str]) -> String {
+    format!("No artifact of {} is known, and nothing tells whether all ran the same model", who.join(", "))
 }
 
 /// Whose graphs attend over another context than others': with one prompt they then do not do the same work.

@@ -301,6 +301,8 @@ pub struct CellRow {
     pub quant: String,
     /// What the class stands for, as the artifact says (rule R29).
     pub bits: String,
+    /// The native name in it is the scenario's word.
+    pub stated: bool,
     pub axes: String,
     pub values: Vec<Value>,
     /// How its first token was timed, where the rows of the set differ.

@@ -11,7 +11,7 @@ use super::{
     wish::Wish,
 };
 use crate::{
-    report::load::is_self_made,
+    report::load::{Ran, Sameness, is_self_made, sameness},
     scenario::{Requirement, Source, Subject},
     words::{count, percent},
 };
@@ -195,28 +195,50 @@ fn words((prompt, generated, context, batch): &Workload) -> String {
 
 /// How far the candidates ran the same model (rule R13).
 fn identity(picks: &[Pick], wish: &Wish) -> String {
+    let ran: Vec<Ran> = picks.iter().flat_map(|pick| pick.counted().map(|entry| of_entry(&pick.candidate.name, entry))).collect();
+    let n = picks.iter().filter(|pick| pick.counted().next().is_some()).count();
+    if n < 2 {
+        return String::new();
+    }
+    let same = sameness(&ran);
+    if same == Sameness::One {
+        return "All ran the same model: one artifact.".to_owned();
+    }
+    if picks.iter().all(|pick| agrees(pick, wish)) {
+        return agreed(picks, wish, &ran, &same);
+    }
+    match same {
+        Sameness::Unknown(who) => {
+            format!("No artifact of {} is known: speed is ranked here, and nothing tells whether all ran the same model.", who.join(", "))
+        }
+        Sameness::Source(words) => {
+            format!("{words}: speed is ranked here, and nobody has shown that the answers are equally good.")
+        }
+        Sameness::One => String::new(),
+    }
+}
+
+fn of_entry<'a>(who: &'a str, entry: &'a Entry) -> Ran<'a> {
+    let field = |column| entry.row.field(column);
+    Ran { who, artifact: field("artifact"), quant: entry.planned.cell.quant.as_str(), native: field("quant_native") }
+}
+
+/// The tokens of all agree with the reference: that is shown, whatever is known of the artifacts.
+fn agreed(picks: &[Pick], wish: &Wish, ran: &[Ran], same: &Sameness) -> String {
     let counted: Vec<&Entry> = picks.iter().flat_map(Pick::counted).collect();
-    let artifacts: BTreeSet<&str> = counted.iter().map(|entry| entry.row.field("artifact")).collect();
-    let agree = picks.iter().all(|pick| agrees(pick, wish));
+    let artifacts: BTreeSet<&str> = ran.iter().map(|ran| ran.artifact).collect();
     let asked = if wish.requirements.iter().any(is_agreement) { "is required" } else { "the scenario asks" };
-    let candidates = picks.iter().filter(|pick| pick.counted().next().is_some()).count();
-    match candidates {
-        0 | 1 => String::new(),
-        _ if artifacts.len() == 1 && !artifacts.contains("") => "All ran the same model: one artifact.".to_owned(),
-        n if agree => format!(
-            "Same source model in {}; the tokens of all {} agree with the reference as far as {asked}{}{}.",
-            count(artifacts.len(), "artifact"),
-            count(n, "candidate"),
-            least(&counted).map_or_else(String::new, |share| format!(", at least {} before the first divergence", percent(share))),
-            // Of artifacts of bench's own the reference is the computation with the same quantised weights.
-            if artifacts.iter().any(|artifact| is_self_made(artifact)) {
-                ", which tests the engines and not what a quantisation costs in quality"
-            } else {
-                ""
-            }
-        ),
-        _ => "Same source model, different quantisation: speed is ranked here, and nobody has shown that the answers are equally good."
-            .to_owned(),
+    let candidates = count(picks.iter().filter(|pick| pick.counted().next().is_some()).count(), "candidate");
+    let least = least(&counted).map_or_else(String::new, |share| format!(", at least {} before the first divergence", percent(share)));
+    let agree = format!("the tokens of all {candidates} agree with the reference as far as {asked}{least}");
+    // Of artifacts of bench's own the reference is the computation with the same quantised weights.
+    let own = artifacts.iter().any(|artifact| is_self_made(artifact));
+    let own = if own { ", which tests the engines and not what a quantisation costs in quality" } else { "" };
+    match same {
+        Sameness::Unknown(who) => {
+            format!("No artifact of {} is known, and nothing but their tokens tells what they ran; {agree}{own}.", who.join(", "))
+        }
+        _ => format!("Same source model in {}; {agree}{own}.", count(artifacts.len(), "artifact")),
     }
 }
 

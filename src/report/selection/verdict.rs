@@ -120,9 +120,15 @@ pub fn verdict(group: &Group, wish: &Wish, busy: Option<&str>) -> Verdict {
 pub fn within(ranking: &Ranking) -> String {
     match ranking.sessions {
         0 | 1 => "within this session only".to_owned(),
-        n if n == ranking.led => format!("within {n} sessions, in each of which it leads"),
+        n if n == ranking.led => format!("within {n} sessions, in each of which it leads ({})", by_luck(n)),
         n => format!("within {n} sessions, in {} of which it leads", ranking.led),
     }
+}
+
+/// How often one of two that are alike leads in so many sessions: the first has some leader, and each other has the same one half of the times.
+/// More than two agree less often.
+fn by_luck(sessions: usize) -> String {
+    format!("of two that are alike, one would by luck one time in {:.0}", 2_f64.powi(i32::try_from(sessions).unwrap_or(i32::MAX) - 1))
 }
 
 /// What stands behind a recommendation: cells that do not count, workloads that were not weighed, candidates that are not decided.

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The columns; units in one of their own, so that a spreadsheet can turn the table around.
-const COLUMNS: [&str; 35] = [
+const COLUMNS: [&str; 36] = [
     "run",
     "scenario",
     "device_class",
@@ -22,6 +22,7 @@ const COLUMNS: [&str; 35] = [
     "status",
     "failure_kind",
     "quant_native",
+    "quant_native_from",
     "weight_bits",
     "act_bits",
     "kv_bits",
@@ -47,7 +48,7 @@ const COLUMNS: [&str; 35] = [
 ];
 
 /// Place of `metric`: the columns before it, from the thirteenth on, are those of cells.csv (rules R6, R29).
-const METRIC: usize = 24;
+const METRIC: usize = 25;
 
 /// Units by the end of a metric's name, the longer ends before those that they end with.
 const UNITS: [(&str, &str); 18] = [

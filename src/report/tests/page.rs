@@ -40,7 +40,50 @@ fn ratios_stand_on_the_same_artifacts_of_one_class_only() {
     let pc = part(&page, "<section class=\"panel native\"", "id=\"r0-out\"");
     assert!(!pc.contains("genie<") && !pc.contains("ort-qnn") && pc.contains("No two frameworks were measured on the same artifact"));
     assert_eq!(page.matches("Emulator time is not device time").count(), 2, "on the first screen and in the panel");
-    assert!(pc.contains("Same source model, different quantisation"));
+    assert!(pc.contains("Same source model by the scenario&#x27;s word, different quantisation"));
+}
+
+/// Two programs in fp32 that bring their models: nobody knows what they ran.
+#[test]
+fn programs_without_artifacts_are_of_no_known_source() {
+    let (_keep, dir) = run();
+    edit(&dir, "cells.csv", |at, mut fields| {
+        fields[at("artifact")] = String::new();
+        fields[at("quant_native")] = String::new();
+        fields[at("quant")] = "fp32".to_owned();
+        vec![fields]
+    });
+    let page = page_of(&dir);
+    let unknown = "is known, and nothing tells whether all ran the same model";
+    assert!(!page.contains("ame source model"), "{}", part(&page, "ame source model", "."));
+    assert_eq!(page.matches(&format!("No artifact of llama-cpp, mnn, ort-genai {unknown}: none of the frameworks is ranked.")).count(), 1);
+    assert!(page.contains(&format!("{unknown}: rows of different backends or quant classes stand beside each other and are not ranked.")));
+    // One tokenizer is no artifact that two share.
+    edit(&dir, "cells.csv", |at, mut fields| {
+        fields[at("artifact")] = "tokenizer-0011223344556677".to_owned();
+        vec![fields]
+    });
+    let page = page_of(&dir);
+    assert!(page.contains(unknown) && !page.contains("class=\"pairing\""));
+}
+
+/// Who names a quantisation stands beside the name.
+#[test]
+fn a_native_name_that_the_scenario_states_is_said_to_be_its_word() {
+    let (_keep, dir) = run();
+    let said = ["name stated by the scenario", "native name from"];
+    let with = |from: &str| {
+        edit(&dir, "cells.csv", |at, mut fields| {
+            fields[at("quant_native_from")] = if fields[at("backend")] == "mnn" { from } else { "files" }.to_owned();
+            vec![fields]
+        });
+        page_of(&dir)
+    };
+    let of_files = with("files");
+    assert!(of_files.contains("int8 block 32") && said.iter().all(|words| !of_files.contains(words)));
+    let stated = with("scenario");
+    assert!(said.iter().all(|words| stated.contains(words)));
+    assert!(stated.contains("<td>the scenario</td>") && stated.contains("<td>its files</td>"));
 }
 
 /// Rule R7.
@@ -79,6 +122,25 @@ fn other_artifacts_have_no_ratio_and_a_printed_mean_is_said() {
     let page = page_of(&dir);
     let pairing = part(&page, "class=\"pairing\"", "</section>");
     assert!(pairing.contains("own values are not at hand") && !pairing.contains("class=\"interval\"") && !pairing.contains("genie sooner"));
+}
+
+/// n of a ratio is that of the table: where the launches in `samples.csv` are others they make none, and the page says why.
+#[test]
+fn launches_that_are_not_counted_make_no_ratio() {
+    let (_keep, dir) = run();
+    let contradicts = "contradict each other, so that these launches make no ratio: genie.tiny.";
+    assert!(!page_of(&dir).contains(contradicts));
+    edit(&dir, "samples.csv", |at, fields| {
+        let here = fields[at("backend")] == "genie" && fields[at("launch")] == "5" && fields[at("pass")] == "measure";
+        let again: Vec<String> =
+            fields.iter().enumerate().map(|(n, own)| if n == at("launch") { "6".to_owned() } else { own.clone() }).collect();
+        if here { vec![fields, again] } else { vec![fields] }
+    });
+    let page = page_of(&dir);
+    let told = part(&page, contradicts, "<");
+    assert!(told.contains("has 7 launches of ttft_ms, cells.csv counts 6, and ") && told.ends_with(" more"), "{told}");
+    let pairing = part(&page, "class=\"pairing\"", "</section>");
+    assert!(!pairing.contains("7 and 6 launches") && !pairing.contains("genie sooner") && pairing.contains("own values are not at hand"));
 }
 
 #[test]

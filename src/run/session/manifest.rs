@@ -13,13 +13,13 @@ use super::{RunError, Session};
 use crate::{
     device::Device,
     results::{
-        manifest::{CellFacts, Manifest, ScenarioRef, Tool, host_state},
+        manifest::{CellFacts, Manifest, NamedBy, ScenarioRef, Tool, host_state},
         others,
         schema::FORMAT_VERSION,
     },
     run::artifacts::{QUANT_NATIVE, ReadyCell},
     runtimes::python,
-    scenario::Plan,
+    scenario::{ArtifactSource, Plan},
 };
 
 impl<D: Device> Session<'_, D> {
@@ -32,11 +32,15 @@ impl<D: Device> Session<'_, D> {
         let cells = setup.plan.cells.iter().enumerate().filter_map(|(place, planned)| {
             let artifact = ready.get(&place);
             let meta = artifact.and_then(|r| r.artifact.meta.as_object());
-            let quant_native = meta.and_then(|meta| meta.get(QUANT_NATIVE)?.as_str()).filter(|name| !name.is_empty()).map(str::to_owned);
+            let told = meta.and_then(|meta| meta.get(QUANT_NATIVE)?.as_str()).filter(|name| !name.is_empty());
+            let stated = artifact.and(planned.source.as_ref()).and_then(ArtifactSource::stated);
+            // The files' own word goes first.
+            let named = told.map(|name| (name.to_owned(), NamedBy::Files)).or_else(|| Some((stated?.to_owned(), NamedBy::Scenario)));
+            let (quant_native, quant_native_from) = named.unzip();
             let facts_of = meta.into_iter().flatten().filter_map(|(k, v)| Some((k.clone(), v.as_f64()?))).collect();
             let device_class = self.backend(&planned.cell.backend)?.device_class(&planned.cell, facts);
             let artifact = artifact.and_then(|r| r.key.clone());
-            Some((planned.id.clone(), CellFacts { device_class, artifact, quant_native, facts: facts_of }))
+            Some((planned.id.clone(), CellFacts { device_class, artifact, quant_native, quant_native_from, facts: facts_of }))
         });
         let mut manifest = Manifest {
             format_version: FORMAT_VERSION,

@@ -200,13 +200,16 @@ pub(super) fn replay<D: Device>(sides: &mut [Side<'_, D>]) {
     }
 }
 
+/// Why a cell of an A/B run is skipped that could be measured by itself.
+pub const NO_PARTNER: &str = "its partner on the other side of the A/B run can't be measured: see there";
+
 /// Skips the cells whose partner can't be measured.
 pub(super) fn keep_pairs<D: Device>(sides: &mut [Side<'_, D>]) {
     let both = sides.iter().map(|side| side.measured.clone()).reduce(|all, side| &all & &side).unwrap_or_default();
     for side in sides {
         for place in side.measured.difference(&both) {
             let cell = side.session.setup.plan.cells[*place].id.clone();
-            let reason = "its partner on the other side of the A/B run can't be measured: see there".to_owned();
+            let reason = NO_PARTNER.to_owned();
             side.session.recorder.say(&Event::CellSkipped { cell, reason });
         }
         side.ready.retain(|place, _| both.contains(place));

@@ -99,6 +99,30 @@ fn a_missing_or_cut_table_is_damage() {
     );
 }
 
+/// A seventh launch, which nobody counted: it would raise n in silence.
+#[test]
+fn a_launch_that_is_not_counted_is_damage() {
+    let more = Broken::new("");
+    let text = fs::read_to_string(more.path("samples.csv")).expect("a table");
+    let last: Vec<String> = text
+        .lines()
+        .filter(|line| line.contains(&format!(",{CELL},")) && line.contains(",measure,5,"))
+        .map(|line| line.replacen(",measure,5,", ",measure,6,", 1))
+        .collect();
+    assert!(!last.is_empty(), "launch 5 is there");
+    fs::write(more.path("samples.csv"), text + &last.join("\n") + "\n").expect("written");
+    assert_eq!(
+        more.dropped(),
+        [
+            said("ttft", "samples.csv has 7 launches of ttft_ms, of which cells.csv counts 6"),
+            said("decode", "samples.csv has 7 launches of decode_tok_s, of which cells.csv counts 6")
+        ]
+    );
+    let problems = crate::gate::run::load(more.0.path()).expect("a run").problems;
+    let first = format!("samples.csv has launches that cells.csv does not count, in 1 cell, the first being {CELL}: 7 of ttft_ms for 6");
+    assert_eq!(problems, [first]);
+}
+
 /// A candidate without a row is nobody's: what is left must not win by that.
 #[test]
 fn without_a_row_of_a_cell_nothing_is_selected() {

@@ -49,7 +49,7 @@ fn the_one_over_the_limit_is_vetoed_and_the_others_are_ranked() {
     assert!((closest.slack - 0.210_5).abs() < 1e-3, "{closest:?}");
     assert_eq!(
         group.identity,
-        "Same source model, different quantisation: speed is ranked here, and nobody has shown that the answers are equally good."
+        "Same source model by the scenario's word, different artifacts: speed is ranked here, and nobody has shown that the answers are equally good."
     );
 
     let text = selection.sentences().join("\n");
@@ -199,6 +199,29 @@ fn a_cell_that_broke_leaves_its_candidate_undecided() {
     }
 }
 
+/// Two programs in one class of quantisation, of whose models no file is known: neither one source nor another quantisation is.
+#[test]
+fn programs_without_artifacts_are_of_no_known_source() {
+    let mut lab = Lab::new();
+    for (backend, ttft, artifact) in [("a", 100.0, ""), ("b", 200.0, "tokenizer-0011223344556677")] {
+        lab.cell(backend, 128, &[("artifact", artifact)], &[("ttft_ms", &about(ttft, 12))]);
+    }
+    let said = |lab: &Lab| only(&lab.select()).identity.clone();
+    assert_eq!(
+        said(&lab),
+        "No artifact of a · w4a16, b · w4a16 is known: speed is ranked here, and nothing tells whether all ran the same model."
+    );
+    // Equal tokens are shown, and are all that is.
+    for cell in lab.session.run.cells.values_mut() {
+        cell.fields.insert("check_tokens", "confirmed".to_owned());
+    }
+    assert_eq!(
+        said(&lab),
+        "No artifact of a · w4a16, b · w4a16 is known, and nothing but their tokens tells what they ran; the tokens of all 2 candidates agree \
+         with the reference as far as the scenario asks."
+    );
+}
+
 /// As in `gate`: what a computer measured that may have been busy with something else decides nothing about times, and memory is its own.
 #[test]
 fn a_busy_computer_decides_nothing_about_times() {
@@ -218,6 +241,29 @@ fn a_busy_computer_decides_nothing_about_times() {
     assert!(busy.reason.starts_with("the computer may have been busy with something else (load 4.2 of 2 CPUs)"), "{}", busy.reason);
     lab.session.run.manifest = serde_json::json!({});
     assert_eq!(verdict(&mut lab, "ttft").kind, Answer::Recommended);
+}
+
+/// What others did to the launches of a PC is no engine's instability.
+#[test]
+fn a_busy_computer_vetoes_nobody_by_stability() {
+    let mut lab = Lab::new();
+    for (backend, stability) in [("a", "stable"), ("b", "unstable")] {
+        let fields = [("device_class", "pc"), ("stability", stability), ("stability_reason", "spread over 5 %")];
+        lab.cell(backend, 128, &fields, &[("ttft_ms", &about(100.0, 12))]);
+    }
+    let of = |lab: &Lab, backend: &str| {
+        let selection = lab.select_for(preset("in-car"));
+        let place = selection.needs.iter().position(|need| need.words.starts_with("stability")).expect("a need of the preset");
+        let found = candidate(only(&selection), backend).clone();
+        let finding = found.findings.iter().find(|finding| finding.need == place).expect("judged").clone();
+        (found.state, finding.standing, finding.why)
+    };
+    assert_eq!(of(&lab, "b"), (State::Vetoed, Standing::Violated, String::new()));
+    assert_eq!(of(&lab, "a").1, Standing::Passed);
+    lab.session.run.manifest = serde_json::json!({ "device": { "class": "pc", "cores": 2 }, "host": { "load": "4.21 5.18 5.15 1/80 9" } });
+    let why = "the computer may have been busy with something else (load 4.2 of 2 CPUs)".to_owned();
+    assert_eq!(of(&lab, "b"), (State::Undecided, Standing::Undecided, why.clone()));
+    assert_eq!(of(&lab, "a"), (State::Undecided, Standing::Undecided, why));
 }
 
 /// With twelve launches that overlap widely nobody is first often enough.
