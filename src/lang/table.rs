@@ -8,7 +8,7 @@ use std::{
 use super::template::{Piece, Template, decapitalised};
 
 /// The files of the table, in the order of the program's parts.
-pub const FILES: [(&str, &str); 15] = [
+pub const FILES: [(&str, &str); 16] = [
     ("words", include_str!("zh/words.toml")),
     ("page", include_str!("zh/page.toml")),
     ("figures", include_str!("zh/figures.toml")),
@@ -24,6 +24,7 @@ pub const FILES: [(&str, &str); 15] = [
     ("program", include_str!("zh/program.toml")),
     ("backends", include_str!("zh/backends.toml")),
     ("failures", include_str!("zh/failures.toml")),
+    ("foreign", include_str!("zh/foreign.toml")),
 ];
 
 /// Templates, found by what they are whole or by their rarest word.
