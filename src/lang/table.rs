@@ -89,6 +89,11 @@ impl Table {
         self.whole.get(text).map(|at| &self.templates[*at])
     }
 
+    /// Whether a text is said in other words, whatever stands around it.
+    pub fn is_word(&self, text: &str) -> bool {
+        self.whole(text).or_else(|| self.whole(&decapitalised(text))).is_some()
+    }
+
     /// Whether a message may stand behind this word and a colon.
     pub fn is_label(&self, word: &str) -> bool {
         self.labels.contains(word)

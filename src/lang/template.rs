@@ -119,7 +119,12 @@ pub fn spaced<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
 
 /// A text without the full stop or colon at its end.
 fn stem(text: &str) -> &str {
-    text.strip_suffix(['.', '。', ':', '：']).unwrap_or(text)
+    text.strip_suffix(['。', ':', '：']).unwrap_or_else(|| without_stop(text).unwrap_or(text))
+}
+
+/// A text without its full stop; `...` and a folder called `.` are none.
+pub fn without_stop(text: &str) -> Option<&str> {
+    text.strip_suffix('.').filter(|stem| !stem.ends_with(['.', ' ']))
 }
 
 /// A text whose first letter is small.

@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr;
 use super::{
     cuts::{self, GAP},
     table::Table,
-    template::{Hole, Piece, Template, decapitalised, is_number, spaced},
+    template::{Hole, Piece, Template, decapitalised, is_number, spaced, without_stop},
 };
 
 /// How deep messages in the holes of messages go.
@@ -21,6 +21,9 @@ const LONGEST: usize = 2_000;
 const STRONG: usize = 7;
 /// One with fewer fits many a text that it does not mean: what its holes take must be known, or one word.
 const CLEAR: usize = 13;
+
+/// What the console begins its messages with.
+const LABELS: [&str; 3] = ["error", "warning", "note"];
 
 /// Says texts in Chinese.
 pub struct Speaker<'a> {
@@ -122,7 +125,13 @@ impl<'a> Speaker<'a> {
     /// something behind a label such as `error:`.
     fn takes_more(&self, template: &Template, taken: &[&str]) -> bool {
         let list = |text: &&str| cuts::at(text, "; ").len() > 1;
-        let labelled = |text: &&str| text.split_once(": ").is_some_and(|(label, _)| self.table.is_label(&decapitalised(label)));
+        // A name is no label, but a text that is itself translated may be called like one.
+        let named_first = template.pieces.first() == Some(&Piece::Hole(Hole::Same));
+        let labelled = |text: &&str| match cuts::at(text, ": ").split_last() {
+            // A name has no colon in it.
+            Some((_, before @ [_, ..])) => named_first || before.iter().any(|label| self.table.is_label(&decapitalised(label))),
+            _ => (named_first && self.table.is_label(text)) || LABELS.contains(text),
+        };
         let named_last = template.pieces.last() == Some(&Piece::Hole(Hole::Same));
         taken.first().is_some_and(|first| list(first) || labelled(first)) || (named_last && taken.last().is_some_and(list))
     }
@@ -135,6 +144,13 @@ impl<'a> Speaker<'a> {
     /// Clause by clause. What stands between commas may be a name: all of it is known, or nothing is said.
     fn clauses(&self, text: &str, depth: usize) -> Option<String> {
         let some = |said: &[Option<String>]| said.iter().any(Option::is_some);
+        // What stands behind a colon may be one template, with colons and semicolons of its own.
+        let label = cuts::at(text, ": ")[0];
+        if let Some(rest) = text[label.len()..].strip_prefix(": ").filter(|_| !label.contains("; "))
+            && let Some(said) = self.whole(rest).or_else(|| self.filled(rest, depth + 1, is_strong))
+        {
+            return Some(format!("{}：{said}", self.translated(label, depth + 1).as_deref().unwrap_or(label)));
+        }
         for (sign, chinese) in [("; ", "；"), (" — ", " — "), (": ", "：")] {
             if let Some(said) = self.joined(&cuts::at(text, sign), (sign, chinese), depth, some) {
                 return Some(said);
@@ -233,5 +249,5 @@ fn is_name(text: &str) -> bool {
 
 /// A text without its full stop, and that of Chinese: it is part of no template.
 fn stopped(text: &str) -> (&str, &'static str) {
-    text.strip_suffix('.').filter(|stem| !stem.ends_with('.')).map_or((text, ""), |stem| (stem, "。"))
+    without_stop(text).map_or((text, ""), |stem| (stem, "。"))
 }
