@@ -162,7 +162,7 @@ fn what_is_called_like_a_word_keeps_its_name() {
     let id = fs::read_to_string(root().join("results/example-pc/manifest.json")).unwrap();
     let id = id.lines().find_map(|line| line.trim().strip_prefix("\"run\": \"")?.strip_suffix("\",")).unwrap().to_owned();
     let other = altered(dir.path(), "other", &[("mnn", "other"), (&id, "other")]);
-    let said = run(bench(dir.path()).args(["report", &other, "--lang", "zh"])).expect(0).stdout;
+    let said = run(bench(dir.path()).args(["report", &other, "--lang", "zh"])).expect(0).stderr;
     assert!(said.contains("other · w4") && said.contains("通过") && !said.contains("其他 ·"), "{said}");
     let said = run(bench(dir.path()).args(["compare", &other, &example, "--lang", "zh"])).expect(0).stdout;
     assert!(said.contains("A  other  pc  ") && !said.contains("A  其他"), "{said}");
