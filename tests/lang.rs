@@ -90,12 +90,112 @@ fn the_console_says_everything_in_chinese() {
     assert!(!chinese(&empty.stdout), "a variable that is set to nothing is not set: {}", empty.stdout);
 }
 
+/// The example's folder again, with these words instead of others.
+fn altered(dir: &Path, name: &str, words: &[(&str, &str)]) -> String {
+    let folder = dir.join(name);
+    fs::create_dir(&folder).unwrap();
+    for entry in fs::read_dir(root().join("results/example-pc")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            let text = words.iter().fold(fs::read_to_string(&path).unwrap(), |text, (old, new)| text.replace(old, new));
+            fs::write(folder.join(path.file_name().unwrap()), text).unwrap();
+        }
+    }
+    folder.display().to_string()
+}
+
+#[test]
+fn what_can_not_be_read_is_said_in_chinese() {
+    let dir = tempfile::tempdir().unwrap();
+    let example = root().join("results/example-pc").display().to_string();
+    let file = |name: &str, text: &[u8]| {
+        fs::write(dir.path().join(name), text).unwrap();
+        dir.path().join(name).display().to_string()
+    };
+    let toml = file("a.toml", b"name = x\n[device\na b = 1\nc = \"\n");
+    let bytes = file("b.toml", b"\xff");
+    let values = file("c.toml", b"name = \"c\"\n[device]\nlocal = true\n[measure]\ntimeout = \"x min\"\n");
+    let damaged = |name: &str, of: &str, text: &str| {
+        let folder = altered(dir.path(), name, &[]);
+        fs::write(Path::new(&folder).join(of), text).unwrap();
+        folder
+    };
+    let manifest = damaged("manifest", "manifest.json", "{\"run\": 5}");
+    let empty = damaged("empty", "manifest.json", "");
+    let plan = damaged("plan", "plan.toml", "name = \n");
+    let table = damaged("table", "cells.csv", "a,b\n1,2,3\n");
+    let first = damaged("first", "cells.csv", "a,b");
+    for arguments in [
+        vec!["check", &toml],
+        vec!["check", &bytes],
+        vec!["check", &values],
+        vec!["check", "nowhere.toml"],
+        vec!["check", "/"],
+        vec!["parse", "mnn", "nowhere"],
+        vec!["history", "nowhere"],
+        vec!["gate", &example, "--baseline", "nowhere"],
+        vec!["gate", &example, "--limit", "3x"],
+        vec!["gate", &empty],
+        vec!["gate", &manifest],
+        vec!["gate", &plan],
+        vec!["compare", &example, &table],
+        vec!["compare", &example, &first],
+        vec!["run", "--resume", &manifest],
+        vec!["run", "--resume", &plan],
+        vec!["report", &table],
+        vec!["devices", "--adb-port", "99999999"],
+        vec!["completions", "tcsh"],
+        vec!["plan", "--only"],
+    ] {
+        let said = both(dir.path(), &arguments).1;
+        let text = said.stdout + &said.stderr;
+        assert!(chinese(&text), "{arguments:?}: {text}");
+        assert!(english(&text).is_empty(), "{arguments:?}:\n{}", english(&text).join("\n"));
+    }
+}
+
+#[test]
+fn what_is_called_like_a_word_keeps_its_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let example = root().join("results/example-pc").display().to_string();
+    // `other` is a word that the table says.
+    let id = fs::read_to_string(root().join("results/example-pc/manifest.json")).unwrap();
+    let id = id.lines().find_map(|line| line.trim().strip_prefix("\"run\": \"")?.strip_suffix("\",")).unwrap().to_owned();
+    let other = altered(dir.path(), "other", &[("mnn", "other"), (&id, "other")]);
+    let said = run(bench(dir.path()).args(["report", &other, "--lang", "zh"])).expect(0).stderr;
+    assert!(said.contains("other · w4") && said.contains("通过") && !said.contains("其他 ·"), "{said}");
+    let said = run(bench(dir.path()).args(["compare", &other, &example, "--lang", "zh"])).expect(0).stdout;
+    assert!(said.contains("A  other  pc  ") && !said.contains("A  其他"), "{said}");
+}
+
+#[test]
+fn help_is_asked_for_in_both_ways() {
+    let dir = tempfile::tempdir().unwrap();
+    for (words, option) in [
+        (vec!["help"], vec!["--help"]),
+        (vec!["help", "run"], vec!["run", "--help"]),
+        (vec!["devices", "help", "clean"], vec!["devices", "clean", "--help"]),
+    ] {
+        let [word, option] = [words, option].map(|line| run(bench(dir.path()).args(["--lang", "zh"]).args(line)).expect(0).stdout);
+        assert_eq!(word, option);
+        assert!(chinese(&word) && !word.contains("[OPTIONS]") && !word.contains("命令:"), "{word}");
+    }
+    run(bench(dir.path()).args(["--lang", "zh", "help", "frobnicate"])).expect(2).says(&["未知的子命令 'frobnicate'"]);
+}
+
 #[test]
 fn help_is_chinese() {
     let dir = tempfile::tempdir().unwrap();
-    for verb in
-        [vec![], vec!["run"], vec!["compare"], vec!["gate"], vec!["estimate"], vec!["devices", "clean"], vec!["runtimes", "install"]]
-    {
+    for verb in [
+        vec![],
+        vec!["run"],
+        vec!["compare"],
+        vec!["gate"],
+        vec!["estimate"],
+        vec!["import"],
+        vec!["devices", "clean"],
+        vec!["runtimes", "install"],
+    ] {
         let help = run(bench(dir.path()).args(&verb).args(["--help", "--lang", "zh"])).expect(0).stdout;
         assert!(help.contains("用法：") && help.contains("--lang"), "{help}");
         assert!(english(&help).is_empty(), "{verb:?}:\n{}", english(&help).join("\n"));

@@ -152,6 +152,7 @@ fn code(comparison: &Comparison, fail_on: Option<FailOn>) -> Code {
 }
 
 fn load(folder: &Path) -> anyhow::Result<Run> {
+    super::language::keep_run(folder);
     run::load(folder).map_err(|e| super::usage(e.to_string()))
 }
 

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     gate::nightly::{self, Gate, InputError, Settings, USUAL, output},
-    lang,
+    lang::{self, Voice},
     results::schema::Metric,
     safe::printable_lines,
     words::share_above_0,
@@ -73,6 +73,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
         metrics: named(&args.metric),
         composed: args.composed,
     };
+    [Some(&args.run), args.baseline.as_ref()].into_iter().flatten().for_each(|run| super::language::keep_run(run));
     let mut gate = nightly::gate(&args.run, &settings).map_err(|e| failed(&e))?;
     if args.confirm || args.confirm_against.is_some() {
         // Whatever ends the second measurement, what is known before it is on disk. What can't be written is said in the end.
@@ -87,7 +88,8 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
 
 /// Writes each that it can; the error is of the first that it can't.
 fn files(args: &Args, gate: &Gate) -> anyhow::Result<()> {
-    let all = [(&args.junit, output::junit as fn(&Gate) -> String), (&args.markdown, |gate| lang::say_markdown(&output::markdown(gate)))];
+    let junit = |gate: &Gate| output::junit(gate, &Voice::new(lang::spoken()));
+    let all = [(&args.junit, junit as fn(&Gate) -> String), (&args.markdown, |gate| lang::say_markdown(&output::markdown(gate)))];
     let wrote = all.into_iter().map(|(path, text)| path.as_ref().map_or(Ok(()), |path| write(path, &text(gate))));
     let site = args.site.as_ref().map_or(Ok(()), |site| super::report::keep_gate(&args.run, site, &output::Record::of(gate)));
     wrote.chain([site]).fold(Ok(()), Result::and)
@@ -95,7 +97,7 @@ fn files(args: &Args, gate: &Gate) -> anyhow::Result<()> {
 
 fn show(args: &Args, gate: &Gate) -> anyhow::Result<()> {
     if args.annotations || std::env::var_os("GITHUB_ACTIONS").is_some_and(|v| v == "true") {
-        super::write_note(&printable_lines(&output::annotations(gate)));
+        super::write_note(&printable_lines(&output::annotations(gate, &Voice::new(lang::spoken()))));
     }
     match args.format {
         Format::Json => super::print(&format!("{}\n", serde_json::to_string_pretty(gate)?)),

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     gate::history::{self, Run, Scan, Series, StepNight, Trend, Wanted},
+    lang,
     results::{folder::id_of, schema::Metric},
     words::{count, share_above_0},
 };
@@ -78,6 +79,8 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
     let nights = args.nights.map(|n| n as usize);
     let (device, scenario) = (args.device.as_deref(), args.scenario.as_deref());
     let history = History::of(scan, Wanted { metrics: &metrics, cell: &args.cell, device, scenario, nights }, args.tolerance);
+    let series = history.parts.iter().flat_map(|part| &part.trends).map(|trend| &trend.series);
+    lang::keep(series.flat_map(|series| [&series.key.device, &series.model, &series.backend]).map(String::as_str));
     match (args.keep, args.format) {
         (Some(keep), _) => super::print(&retention(&history, keep as usize))?,
         (None, Format::Human) => super::say(&human::text(&history, args.tolerance))?,

@@ -1,10 +1,13 @@
 //! Which language is asked for, and what of a scenario's problems is said in it.
 
+use std::path::Path;
+
+use bench_backend_api::Cell;
 use clap::ValueEnum;
 
 use crate::{
     lang::{self, Lang},
-    scenario::Problems,
+    scenario::{Plan, Problems, Scenario},
 };
 
 /// The environment's word for it.
@@ -19,6 +22,35 @@ pub fn asked(args: impl Iterator<Item = String>, variable: Option<String>) -> La
         None => None,
     });
     given.or(variable).and_then(|word| Lang::from_str(&word, true).ok()).unwrap_or_default()
+}
+
+/// A name of a scenario stays, even where it looks like a word of ours.
+pub fn keep_scenario(scenario: &Scenario) {
+    let matrix = &scenario.matrix;
+    lang::keep(matrix.backend.iter().chain(&matrix.model).chain(&scenario.device.serial).map(String::as_str));
+}
+
+/// So does one of a plan.
+pub fn keep_plan(plan: &Plan) {
+    let of = |cell: &'_ Cell| [cell.backend.clone(), cell.model.name.clone()];
+    let names: Vec<String> = plan.cells.iter().flat_map(|planned| of(&planned.cell)).collect();
+    lang::keep(names.iter().map(String::as_str));
+}
+
+/// So does one that the table of a run folder has.
+pub fn keep_run(folder: &Path) {
+    let path = folder.join("cells.csv");
+    if lang::spoken() == Lang::En || !path.is_file() {
+        return;
+    }
+    let Ok(mut table) = csv::ReaderBuilder::new().flexible(true).from_path(path) else { return };
+    let columns: Vec<usize> = match table.headers() {
+        Ok(head) => ["backend", "model", "device"].iter().filter_map(|name| head.iter().position(|column| column == *name)).collect(),
+        Err(_) => return,
+    };
+    for row in table.records().map_while(Result::ok) {
+        lang::keep(columns.iter().filter_map(|at| row.get(*at)));
+    }
 }
 
 /// Says what is wrong with a scenario, on standard error. What it quotes of the file stays as it is.

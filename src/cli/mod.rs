@@ -52,7 +52,8 @@ impl Args {
             // Set to nothing is not set, as with LANG (POSIX, 8.2).
             command = command.mut_arg("lang", |lang| lang.env(None::<&str>));
         }
-        let mut matches = command.try_get_matches()?;
+        let args = lang::say_args(&command, std::env::args_os().collect());
+        let mut matches = command.try_get_matches_from(args)?;
         Self::from_arg_matches_mut(&mut matches)
     }
 }
@@ -111,7 +112,7 @@ pub fn main() -> ExitCode {
         Err(error) if !error.use_stderr() => return shown(&error),
         Err(error) => {
             // It quotes the command line, and with it names of files. Its text is without colour, whose codes are what a name must not have.
-            note(crate::safe::printable_lines(&error.render().to_string()).trim_end());
+            write_note(lang::say_usage(&crate::safe::printable_lines(&error.render().to_string())).trim_end());
             return Code::Usage.into();
         }
     };
@@ -196,7 +197,9 @@ fn write_note(text: &str) {
 
 /// Loads a scenario with the built-in backends and its own programs.
 fn load(path: &std::path::Path) -> Result<crate::scenario::Scenario, crate::scenario::Problems> {
-    crate::scenario::load(path, crate::registry::BACKENDS, &crate::registry::reader_ids())
+    let scenario = crate::scenario::load(path, crate::registry::BACKENDS, &crate::registry::reader_ids())?;
+    language::keep_scenario(&scenario);
+    Ok(scenario)
 }
 
 /// Verdict of a command line that names nothing to do.

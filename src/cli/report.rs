@@ -92,6 +92,7 @@ pub fn main(args: &Args) -> anyhow::Result<Code> {
             return Err(super::usage(format!("{} is named twice", run.display())));
         }
         ready(run)?;
+        super::language::keep_run(run);
     }
     let asked = [(Kind::Svg, &args.svg), (Kind::Png, &args.png)];
     for folder in asked.iter().filter_map(|(_, folder)| folder.as_ref()?.as_ref()) {

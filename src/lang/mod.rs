@@ -18,7 +18,12 @@ mod template;
 mod tests;
 mod text;
 
-use std::{borrow::Cow, collections::HashSet, sync::OnceLock};
+use std::{
+    borrow::Cow,
+    collections::BTreeSet,
+    ffi::OsString,
+    sync::{OnceLock, PoisonError, RwLock},
+};
 
 use table::ZH;
 use text::Speaker;
@@ -34,6 +39,8 @@ pub enum Lang {
 }
 
 static SPOKEN: OnceLock<Lang> = OnceLock::new();
+/// Names of what is told about that look like words of the table.
+static NAMES: RwLock<BTreeSet<String>> = RwLock::new(BTreeSet::new());
 
 /// Sets the language of this process, once and before anything is said.
 pub fn speak(lang: Lang) {
@@ -45,21 +52,36 @@ pub fn spoken() -> Lang {
     SPOKEN.get().copied().unwrap_or_default()
 }
 
+/// Says that these are names: a backend may be called `other`, and what is printed from now on leaves it that.
+pub fn keep<'a>(names: impl IntoIterator<Item = &'a str>) {
+    if spoken() == Lang::Zh {
+        let mut kept = NAMES.write().unwrap_or_else(PoisonError::into_inner);
+        kept.extend(names.into_iter().filter(|name| ZH.is_word(name)).map(str::to_owned));
+    }
+}
+
+/// Who speaks on the terminal.
+fn speaker() -> Speaker<'static> {
+    Speaker::new(&ZH, NAMES.read().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect())
+}
+
 /// A text of one or more lines in the language of this process; indents and line breaks stay.
 pub fn say(text: &str) -> Cow<'_, str> {
     match spoken() {
         Lang::En => Cow::Borrowed(text),
-        Lang::Zh => {
-            let speaker = Speaker::new(&ZH, HashSet::new());
-            Cow::Owned(text.split('\n').map(|text| speaker.line(text)).collect::<Vec<_>>().join("\n"))
-        }
+        Lang::Zh => Cow::Owned(chinese(text)),
     }
+}
+
+fn chinese(text: &str) -> String {
+    let speaker = speaker();
+    text.split('\n').map(|text| speaker.line(text)).collect::<Vec<_>>().join("\n")
 }
 
 /// The same of the cells of a table, before they are aligned: Chinese has other widths.
 pub fn say_cells<R: AsMut<[String]>>(mut rows: Vec<R>) -> Vec<R> {
     if spoken() == Lang::Zh {
-        let speaker = Speaker::new(&ZH, HashSet::new());
+        let speaker = speaker();
         rows.iter_mut().flat_map(|row| row.as_mut().iter_mut()).for_each(|cell| *cell = speaker.line(cell));
     }
     rows
@@ -79,7 +101,7 @@ pub struct Voice(Option<Speaker<'static>>);
 impl Voice {
     /// Of texts that belong to no page.
     pub fn new(lang: Lang) -> Self {
-        Self((lang == Lang::Zh).then(|| Speaker::new(&ZH, HashSet::new())))
+        Self((lang == Lang::Zh).then(speaker))
     }
 
     /// Of what goes beside this page, the English one: what it marks as names are names here too.
@@ -113,6 +135,22 @@ pub fn say_help(help: &str) -> Cow<'_, str> {
     match spoken() {
         Lang::En => Cow::Borrowed(help),
         Lang::Zh => Cow::Owned(help::rendered(help)),
+    }
+}
+
+/// What is wrong with a command line, in the language of this process.
+pub fn say_usage(error: &str) -> Cow<'_, str> {
+    match spoken() {
+        Lang::En => Cow::Borrowed(error),
+        Lang::Zh => Cow::Owned(help::error(error)),
+    }
+}
+
+/// The command line as the parser takes it: where the help is ours, the word `help` is an option.
+pub fn say_args(command: &clap::Command, args: Vec<OsString>) -> Vec<OsString> {
+    match spoken() {
+        Lang::En => args,
+        Lang::Zh => help::asked(command, args),
     }
 }
 

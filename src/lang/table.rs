@@ -8,7 +8,7 @@ use std::{
 use super::template::{Piece, Template, decapitalised};
 
 /// The files of the table, in the order of the program's parts.
-pub const FILES: [(&str, &str); 15] = [
+pub const FILES: [(&str, &str); 16] = [
     ("words", include_str!("zh/words.toml")),
     ("page", include_str!("zh/page.toml")),
     ("figures", include_str!("zh/figures.toml")),
@@ -24,6 +24,7 @@ pub const FILES: [(&str, &str); 15] = [
     ("program", include_str!("zh/program.toml")),
     ("backends", include_str!("zh/backends.toml")),
     ("failures", include_str!("zh/failures.toml")),
+    ("foreign", include_str!("zh/foreign.toml")),
 ];
 
 /// Templates, found by what they are whole or by their rarest word.
@@ -86,6 +87,11 @@ impl Table {
     /// The template that is the whole text.
     pub fn whole(&self, text: &str) -> Option<&Template> {
         self.whole.get(text).map(|at| &self.templates[*at])
+    }
+
+    /// Whether a text is said in other words, whatever stands around it.
+    pub fn is_word(&self, text: &str) -> bool {
+        self.whole(text).or_else(|| self.whole(&decapitalised(text))).is_some()
     }
 
     /// Whether a message may stand behind this word and a colon.

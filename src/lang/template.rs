@@ -1,7 +1,7 @@
 //! One entry of the table: an English template and its Chinese one.
 //!
 //! In the English template `{}` is a hole for text that is itself translated, `{=}` one for text that stays as it is (names, paths, what a tool
-//! printed), `{#}` one for a number, and `{a|b}` either of the words between the bars, so that `cell{|s}` is both `cell` and `cells`. The Chinese one
+//! printed), `{#}` one for a number, `{?}` one for what the system or a parser says, which is in quotes where it stays English, and `{a|b}` either of the words between the bars, so that `cell{|s}` is both `cell` and `cells`. The Chinese one
 //! names its holes by their place in the English one: `{2}`. The case of the first letter and a full stop or colon at the end make no difference.
 
 /// What a hole takes.
@@ -13,6 +13,8 @@ pub enum Hole {
     Same,
     /// A number with its signs, without letters.
     Number,
+    /// A text from elsewhere, translated if it is known.
+    Foreign,
 }
 
 /// A template in pieces.
@@ -86,7 +88,7 @@ impl Template {
     /// What stands before the colon, if any message may stand behind it and the template is nothing else.
     pub fn label(&self) -> Option<&str> {
         match self.pieces.as_slice() {
-            [Piece::Words(words), Piece::Hole(Hole::Text)] => words.strip_suffix(": "),
+            [Piece::Words(words), Piece::Hole(Hole::Text | Hole::Foreign)] => words.strip_suffix(": "),
             _ => None,
         }
     }
@@ -117,7 +119,12 @@ pub fn spaced<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
 
 /// A text without the full stop or colon at its end.
 fn stem(text: &str) -> &str {
-    text.strip_suffix(['.', '。', ':', '：']).unwrap_or(text)
+    text.strip_suffix(['。', ':', '：']).unwrap_or_else(|| without_stop(text).unwrap_or(text))
+}
+
+/// A text without its full stop; `...` and a folder called `.` are none.
+pub fn without_stop(text: &str) -> Option<&str> {
+    text.strip_suffix('.').filter(|stem| !stem.ends_with(['.', ' ']))
 }
 
 /// A text whose first letter is small.
@@ -207,7 +214,8 @@ fn english(key: &str) -> Result<Vec<Piece>, String> {
         "" => Ok(Piece::Hole(Hole::Text)),
         "=" => Ok(Piece::Hole(Hole::Same)),
         "#" => Ok(Piece::Hole(Hole::Number)),
-        _ => Err(format!("`{key}`: {{{inside}}} is no hole, write {{}}, {{=}} or {{#}}")),
+        "?" => Ok(Piece::Hole(Hole::Foreign)),
+        _ => Err(format!("`{key}`: {{{inside}}} is no hole, write {{}}, {{=}}, {{#}} or {{?}}")),
     };
     let pieces = cut(key, |words| Piece::Words(words.to_owned()), hole)?;
     if pieces.windows(2).any(|two| matches!(two, [Piece::Hole(_), Piece::Hole(_)])) {

@@ -1,6 +1,7 @@
 //! The table itself, what it makes of texts, and of pages.
 
 mod coverage;
+mod foreign;
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -84,6 +85,8 @@ fn a_text_is_said_with_what_is_in_its_holes() {
         ("load of CPU, GPU and NPU", "占用"),
         ("power", "功率"),
         ("{=} in {=}", "{2} 中的 {1}"),
+        ("can't be read: {?}", "无法读取：{1}"),
+        ("as they say; it is so", "据说如此"),
     ]);
     for (english, chinese) in [
         ("failed", "失败"),
@@ -116,6 +119,19 @@ fn a_text_is_said_with_what_is_in_its_holes() {
         ("12.5–13 %", "12.5–13 %"),
         ("…: failed", "…：失败"),
         ("one cell failed", "one cell failed"),
+        // What others say is in quotes where it stays English.
+        ("can't be read: it is warm", "无法读取：很热"),
+        ("can't be read: nobody knows this", "无法读取：“nobody knows this”"),
+        ("can't be read: EIO", "无法读取：EIO"),
+        // A figure with its unit and what is in quotes are names.
+        ("failed, 12.5 [12, 13] tok/s, \"a b\"", "失败，12.5 [12, 13] tok/s, \"a b\""),
+        // What a message begins with is no name in it, whatever its case.
+        ("Note: x in y", "注意：y 中的 x"),
+        ("error in y", "error in y"),
+        // What stands behind a colon may be one template.
+        ("x y: as they say; it is so", "x y：据说如此"),
+        // A folder is no full stop.
+        ("can't be read: .", "无法读取：."),
     ] {
         assert_eq!(said(&table, english), chinese, "{english}");
     }

@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr;
 use super::{
     cuts::{self, GAP},
     table::Table,
-    template::{Hole, Piece, Template, decapitalised, spaced},
+    template::{Hole, Piece, Template, decapitalised, is_number, spaced, without_stop},
 };
 
 /// How deep messages in the holes of messages go.
@@ -21,6 +21,9 @@ const LONGEST: usize = 2_000;
 const STRONG: usize = 7;
 /// One with fewer fits many a text that it does not mean: what its holes take must be known, or one word.
 const CLEAR: usize = 13;
+
+/// What the console begins its messages with.
+const LABELS: [&str; 3] = ["error", "warning", "note"];
 
 /// Says texts in Chinese.
 pub struct Speaker<'a> {
@@ -105,8 +108,12 @@ impl<'a> Speaker<'a> {
             let vague = template.weight().0 < CLEAR && !template.is_labelled();
             let holes = template.pieces.iter().filter_map(|piece| if let Piece::Hole(hole) = piece { Some(*hole) } else { None });
             let fill = |(hole, taken): (Hole, &str)| {
-                let message = if hole == Hole::Text { self.translated(taken, depth + 1) } else { None };
-                message.or_else(|| (!vague || is_name(taken)).then(|| taken.to_owned()))
+                let message = if matches!(hole, Hole::Text | Hole::Foreign) { self.translated(taken, depth + 1) } else { None };
+                message.or_else(|| match hole {
+                    _ if is_name(taken) => Some(taken.to_owned()),
+                    Hole::Foreign => Some(format!("“{taken}”")),
+                    _ => (!vague).then(|| taken.to_owned()),
+                })
             };
             let fillings: Option<Vec<String>> = holes.zip(taken).map(fill).collect();
             Some(template.said(&fillings?) + stop)
@@ -118,7 +125,13 @@ impl<'a> Speaker<'a> {
     /// something behind a label such as `error:`.
     fn takes_more(&self, template: &Template, taken: &[&str]) -> bool {
         let list = |text: &&str| cuts::at(text, "; ").len() > 1;
-        let labelled = |text: &&str| text.split_once(": ").is_some_and(|(label, _)| self.table.is_label(label));
+        // A name is no label, but a text that is itself translated may be called like one.
+        let named_first = template.pieces.first() == Some(&Piece::Hole(Hole::Same));
+        let labelled = |text: &&str| match cuts::at(text, ": ").split_last() {
+            // A name has no colon in it.
+            Some((_, before @ [_, ..])) => named_first || before.iter().any(|label| self.table.is_label(&decapitalised(label))),
+            _ => (named_first && self.table.is_label(text)) || LABELS.contains(text),
+        };
         let named_last = template.pieces.last() == Some(&Piece::Hole(Hole::Same));
         taken.first().is_some_and(|first| list(first) || labelled(first)) || (named_last && taken.last().is_some_and(list))
     }
@@ -131,15 +144,16 @@ impl<'a> Speaker<'a> {
     /// Clause by clause. What stands between commas may be a name: all of it is known, or nothing is said.
     fn clauses(&self, text: &str, depth: usize) -> Option<String> {
         let some = |said: &[Option<String>]| said.iter().any(Option::is_some);
+        // What stands behind a colon may be one template, with colons and semicolons of its own.
+        let label = cuts::at(text, ": ")[0];
+        if let Some(rest) = text[label.len()..].strip_prefix(": ").filter(|_| !label.contains("; "))
+            && let Some(said) = self.whole(rest).or_else(|| self.filled(rest, depth + 1, is_strong))
+        {
+            return Some(format!("{}：{said}", self.translated(label, depth + 1).as_deref().unwrap_or(label)));
+        }
         for (sign, chinese) in [("; ", "；"), (" — ", " — "), (": ", "：")] {
             if let Some(said) = self.joined(&cuts::at(text, sign), (sign, chinese), depth, some) {
                 return Some(said);
-            }
-        }
-        if let Some((before, inside)) = cuts::bracket(text) {
-            let (outer, inner) = (self.translated(before, depth + 1), self.translated(inside, depth + 1));
-            if outer.is_some() || inner.is_some() {
-                return Some(format!("{}（{}）", outer.as_deref().unwrap_or(before), inner.as_deref().unwrap_or(inside)));
             }
         }
         for (sign, chinese) in [(" · ", " · "), (", ", "，")] {
@@ -148,6 +162,12 @@ impl<'a> Speaker<'a> {
                 |said: &[Option<String>]| some(said) && said.iter().zip(&pieces).all(|(said, piece)| said.is_some() || is_name(piece));
             if let Some(said) = self.joined(&pieces, (sign, chinese), depth, known) {
                 return Some(said);
+            }
+        }
+        if let Some((before, inside)) = cuts::bracket(text) {
+            let (outer, inner) = (self.translated(before, depth + 1), self.translated(inside, depth + 1));
+            if outer.is_some() || inner.is_some() {
+                return Some(format!("{}（{}）", outer.as_deref().unwrap_or(before), inner.as_deref().unwrap_or(inside)));
             }
         }
         None
@@ -215,12 +235,19 @@ pub fn has_words(text: &str) -> bool {
     text.as_bytes().windows(2).any(|two| two.iter().all(u8::is_ascii_alphabetic))
 }
 
-/// Whether a text may be the name of something or a number: one word, or none; also several with dots between.
+/// Units of figures, which are no words.
+const UNITS: &str = "s ms us W mW MB GB kB MiB GiB tok/s tok/% J/tok mJ/tok";
+
+/// Whether a text may be the name of something or a number: one word, or none, or what is in quotes, or a number with its unit; also several with
+/// dots between.
 fn is_name(text: &str) -> bool {
-    text.split(" · ").all(|part| !part.contains(' ') || !has_words(part))
+    let quoted = |part: &str, sign: char| part.strip_prefix(sign).is_some_and(|rest| rest.find(sign) == rest.len().checked_sub(1));
+    let unit = |word: &str| UNITS.split(' ').any(|unit| unit == word);
+    let figure = |part: &str| part.rsplit_once(' ').is_some_and(|(number, word)| is_number(number) && unit(word));
+    text.split(" · ").all(|part| !part.contains(' ') || !has_words(part) || quoted(part, '"') || quoted(part, '`') || figure(part))
 }
 
 /// A text without its full stop, and that of Chinese: it is part of no template.
 fn stopped(text: &str) -> (&str, &'static str) {
-    text.strip_suffix('.').filter(|stem| !stem.ends_with('.')).map_or((text, ""), |stem| (stem, "。"))
+    without_stop(text).map_or((text, ""), |stem| (stem, "。"))
 }

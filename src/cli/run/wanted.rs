@@ -11,7 +11,7 @@ use super::Args;
 use crate::{
     cli::{
         exit::{Code, Failed},
-        load, plan, usage,
+        language, load, plan, usage,
     },
     results::{
         folder::{Folder, FolderError},
@@ -84,6 +84,7 @@ impl Wanted {
         {
             level(a, b);
         }
+        plans.iter().for_each(language::keep_plan);
         plan::narrow(&mut plans, only)?;
         Ok(plans)
     }

@@ -11,7 +11,7 @@ mod spark;
 mod stacks;
 mod strips;
 
-pub use bars::{Bar, bars, short};
+pub use bars::{Bar, bars};
 pub use canvas::inside;
 pub use curves::{Curve, Plot, curves};
 pub use palette::{GUESTS, MODEL, PALETTE, PARTS, PHASES, STAGES, Swatch, VERDICTS, key_svg, line_svg, swatch_svg};

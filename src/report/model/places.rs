@@ -6,13 +6,10 @@ use super::figures::{DASH, number};
 use super::groups::{Group, workload};
 use super::view::Grid;
 use super::why::{chosen, label, told};
-use crate::report::charts::short;
 use crate::report::load::{Cell, Fallback, Run, Status, Support};
 
 /// Fallbacks on the page.
 const FALLBACKS: usize = 40;
-/// Letters of a reason in the matrix; the whole of it stands under "Not in the figures".
-const REASON: usize = 90;
 
 /// Cells that ran on another processor than the one asked for, whether they count or not.
 pub fn alarms(groups: &[Group]) -> Vec<String> {
@@ -134,7 +131,7 @@ pub fn support(run: &Run, cells: &[&Cell]) -> Option<Grid> {
 }
 
 fn verdict(row: &Support) -> String {
-    let because = |words: &str| if row.reason.is_empty() { words.to_owned() } else { format!("{words}: {}", short(&row.reason, REASON)) };
+    let because = |words: &str| if row.reason.is_empty() { words.to_owned() } else { format!("{words}: {}", row.reason) };
     let at = |words: &str| if row.op.is_empty() { because(words) } else { format!("{words}: {}", row.op) };
     match row.verdict.as_str() {
         "runs" => "✓ runs".into(),

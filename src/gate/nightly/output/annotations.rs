@@ -2,10 +2,11 @@
 
 use super::super::{Gate, Verdict};
 use super::words;
-use crate::{gate::require::Met, safe::visible};
+use crate::{gate::require::Met, lang::Voice, safe::visible};
 
-/// A line for each thing that is worse (`::error`), and one for all that is not known (`::warning`): GitHub shows ten of a kind.
-pub fn annotations(gate: &Gate) -> String {
+/// A line for each thing that is worse (`::error`), and one for all that is not known (`::warning`): GitHub shows ten of a kind. A voice says them.
+pub fn annotations(gate: &Gate, voice: &Voice) -> String {
+    let command = |kind: &str, title: &str, message: &str| command(kind, &voice.text(title), &voice.text(message));
     let mut lines = Vec::new();
     for row in gate.rows.iter().filter(|row| row.verdict == Verdict::Regressed) {
         let text: Vec<String> = [words::change(row)].into_iter().filter(|t| !t.is_empty()).chain(words::remarks(row)).collect();

@@ -1,27 +1,28 @@
 //! JUnit XML, in the elements and attributes that both common schemas know (Ant's by Windy Road, Jenkins' xUnit `junit-10.xsd`): a test for each row
-//! and each requirement. What failed for a reason outside of the cell, or is not known, is `skipped`: no CI system may take it for a regression.
+//! and each requirement. Names, by which a CI system knows a test again, are the same in all languages. What failed for a reason outside of the cell, or is not known, is `skipped`: no CI system may take it for a regression.
 
 use std::fmt::Write;
 
 use super::super::{Gate, Verdict};
 use super::words;
-use crate::{gate::require::Met, safe::visible};
+use crate::{gate::require::Met, lang::Voice, safe::visible};
 
-/// The document.
-pub fn junit(gate: &Gate) -> String {
+/// The document, its sentences said by a voice.
+pub fn junit(gate: &Gate, voice: &Voice) -> String {
     let mut cases = String::new();
     let (mut failures, mut skipped) = (0, 0);
-    let mut case = |class: &str, name: &str, outcome: Option<(&str, bool)>, text: &str| {
+    let mut case = |class: &str, name: &str, outcome: Option<(&str, bool)>, text: &[String]| {
+        let text = voice.text(&text.join("; "));
         let _ = write!(cases, "    <testcase classname=\"{}\" name=\"{}\" time=\"0\"", escaped(class), escaped(name));
         let _ = match outcome {
             None => writeln!(cases, "/>"),
             Some((kind, true)) => {
                 failures += 1;
-                writeln!(cases, ">\n      <failure type=\"{kind}\" message=\"{0}\">{0}</failure>\n    </testcase>", escaped(text))
+                writeln!(cases, ">\n      <failure type=\"{kind}\" message=\"{0}\">{0}</failure>\n    </testcase>", escaped(&text))
             }
             Some((_, false)) => {
                 skipped += 1;
-                writeln!(cases, ">\n      <skipped message=\"{}\"/>\n    </testcase>", escaped(text))
+                writeln!(cases, ">\n      <skipped message=\"{}\"/>\n    </testcase>", escaped(&text))
             }
         };
     };
@@ -34,7 +35,7 @@ pub fn junit(gate: &Gate) -> String {
         let mut text = vec![format!("{} {}", row.verdict.word(), words::change(row)).trim_end().to_owned()];
         text.extend(words::finds(row));
         text.extend(words::remarks(row));
-        case(&format!("{}.{}", row.key.device, row.key.cell), words::subject(row), outcome, &text.join("; "));
+        case(&format!("{}.{}", row.key.device, row.key.cell), words::subject(row), outcome, &text);
     }
     for judged in &gate.requirements {
         let outcome = match judged.met {
@@ -44,7 +45,7 @@ pub fn junit(gate: &Gate) -> String {
         };
         let text = [judged.met.word().to_owned(), words::measured(judged), words::slack(judged), judged.why.clone()];
         let text: Vec<String> = text.into_iter().filter(|t| !t.is_empty()).collect();
-        case(&format!("{}.{}", judged.device, judged.cell), &format!("require {}", judged.words), outcome, &text.join("; "));
+        case(&format!("{}.{}", judged.device, judged.cell), &format!("require {}", judged.words), outcome, &text);
     }
     let tests = gate.rows.len() + gate.requirements.len();
     // The schema wants seconds without a zone: `2026-01-31T02:00:00`.
@@ -54,8 +55,9 @@ pub fn junit(gate: &Gate) -> String {
     let device = if device.is_empty() { "unknown" } else { device };
     let mut properties = String::new();
     for (name, value) in [("against", gate.against.clone()), ("limit", gate.limit.to_string()), ("odds", gate.odds())] {
-        let _ = writeln!(properties, "      <property name=\"{name}\" value=\"{}\"/>", escaped(&value));
+        let _ = writeln!(properties, "      <property name=\"{name}\" value=\"{}\"/>", escaped(&voice.text(&value)));
     }
+    let notes: Vec<String> = gate.notes.iter().map(|note| voice.text(note)).collect();
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite id=\"0\" package=\"bench.gate\" name=\"{}\" timestamp=\"{}\" hostname=\"{}\" \
          tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\" time=\"0\">\n    <properties>\n{properties}    </properties>\n{cases}    \
@@ -63,7 +65,7 @@ pub fn junit(gate: &Gate) -> String {
         escaped(&format!("bench gate {}", gate.run)),
         escaped(&stamp),
         escaped(device),
-        escaped(&gate.notes.join("\n")),
+        escaped(&notes.join("\n")),
     )
 }
 

@@ -1,11 +1,14 @@
 //! The same judgement in each form, with names that try to be more than text.
 
 use super::*;
-use crate::gate::{
-    nightly::{Gate, Kind, Row, Since},
-    require::{Judged, Met},
-    run::Key,
-    verdict::{Effect, Verdict},
+use crate::{
+    gate::{
+        nightly::{Gate, Kind, Row, Since},
+        require::{Judged, Met},
+        run::Key,
+        verdict::{Effect, Verdict},
+    },
+    lang::{Lang, Voice},
 };
 
 fn row(cell: &str, metric: &'static str, verdict: Verdict) -> Row {
@@ -103,7 +106,7 @@ fn what_is_not_known_is_said() {
     );
     assert!(text.contains("            a regression under 5.0 % may go unseen here\n"), "{text}");
     assert!(text.contains("unchanged on the one-sided 95 % end"), "{text}");
-    assert!(junit(&gate).contains("finds 1.6 % within two nights"));
+    assert!(junit(&gate, &Voice::new(Lang::En)).contains("finds 1.6 % within two nights"));
     gate.rows.clear();
     assert!(human(&gate).ends_with("\nno change was judged\n"));
 }
@@ -128,7 +131,8 @@ fn no_name_turns_a_line_around() {
     gate.rows[0].key.device = "phone\u{202e}2".to_owned();
     gate.requirements[0].cell = "mnn\u{2066}w4".to_owned();
     gate.requirements[0].device = "phone\u{202e}2".to_owned();
-    for form in [human as fn(&Gate) -> String, markdown, junit, annotations] {
+    let spoken = [junit as fn(&Gate, &Voice) -> String, annotations].map(|form| move |gate: &Gate| form(gate, &Voice::new(Lang::En)));
+    for form in [&human as &dyn Fn(&Gate) -> String, &markdown, &spoken[0], &spoken[1]] {
         let text = form(&gate);
         assert!(!text.contains(['\u{202e}', '\u{2066}']), "{text:?}");
         assert!(text.contains("phone\u{fffd}2") && text.contains("mnn\u{fffd}w4"), "{text:?}");
@@ -138,7 +142,7 @@ fn no_name_turns_a_line_around() {
 #[test]
 fn for_github() {
     assert_eq!(
-        annotations(&gate()),
+        annotations(&gate(), &Voice::new(Lang::En)),
         "::error title=decode_tok_s of <b>%2C%3A%0A%25`@all` on phone-1::-20.0 %25 [-23.1, -16.7]; mean of the last 3 nights; since 2026-01-15T02:00:00Z (r1): runtime: a -> b\n\
          ::error title=requirement violated by mnn::ttft p95 <= 380ms (prompt-tokens 128): 412.0 [400.0, -] ms, -8.4 %25 room\n\
          ::warning title=bench gate is undecided::1 regressed, 1 undecided, 1 unchanged, 1 requirement violated"
@@ -147,7 +151,7 @@ fn for_github() {
 
 #[test]
 fn for_ci_systems() {
-    let text = junit(&gate());
+    let text = junit(&gate(), &Voice::new(Lang::En));
     assert!(text.contains("tests=\"4\" failures=\"2\" errors=\"0\" skipped=\"1\""), "{text}");
     assert!(text.contains("timestamp=\"2026-01-15T02:00:00\" hostname=\"phone-1\""), "{text}");
     assert!(
@@ -159,4 +163,26 @@ fn for_ci_systems() {
     assert!(text.contains("<skipped message=\"undecided; no device\"/>"), "{text}");
     assert!(text.contains("<testcase classname=\"phone-1.quiet\" name=\"ttft_ms\" time=\"0\"/>"), "{text}");
     assert!(text.contains("a &lt;note&gt;\u{fffd}"), "{text}");
+}
+
+/// Sentences are Chinese; names, by which a CI system knows a test again, and kinds are the same in all languages.
+#[test]
+fn for_ci_systems_in_chinese() {
+    let voice = Voice::new(Lang::Zh);
+    let text = junit(&gate(), &voice);
+    assert!(text.contains("<skipped message=\"未定；no device\"/>"), "{text}");
+    assert!(text.contains("最近 3 夜的平均；自 2026-01-15T02:00:00Z（r1）起：运行时："), "{text}");
+    assert!(text.contains("违反；412.0 [400.0, -] ms；余量 -8.4 %"), "{text}");
+    assert!(text.contains("name=\"odds\" value=\"每个单元的每个指标单独判定"), "{text}");
+    let names = |text: &str| {
+        text.lines().filter_map(|line| line.split(" time=").next()?.strip_prefix("    <testcase ").map(str::to_owned)).collect::<Vec<_>>()
+    };
+    let kinds =
+        |text: &str| text.lines().filter_map(|line| Some(line.split("type=\"").nth(1)?.split('"').next()?.to_owned())).collect::<Vec<_>>();
+    let english = junit(&gate(), &Voice::new(Lang::En));
+    assert_eq!((names(&text), kinds(&text)), (names(&english), kinds(&english)));
+    assert_eq!(names(&text).len(), 4);
+    let commands = annotations(&gate(), &voice);
+    assert!(commands.contains("::error title=mnn 违反了要求::ttft p95 <= 380ms（提示 token 数 128）"), "{commands}");
+    assert!(commands.contains("::warning title=bench gate 未定::1 个退化"), "{commands}");
 }
