@@ -130,7 +130,9 @@ fn an_onnx_models_kind_is_that_of_most_weights() {
     let at = other_names.windows(3).enumerate().filter(|(_, bytes)| *bytes == b"\x0a\x01K").map(|(at, _)| at + 2).collect::<Vec<_>>();
     assert_eq!(at.len(), 6);
     let mut nameless = other_names;
-    at.into_iter().for_each(|at| nameless[at] = b'J');
+    for at in at {
+        nameless[at] = b'J';
+    }
     folder.file("model.onnx", &nameless);
     let (name, facts) = told(&folder, &["model.onnx"]);
     assert_eq!((name.as_deref(), facts), (Some("MatMulNBits int4 block 32 x 4; int8 block 128 x 2"), Vec::new()));
