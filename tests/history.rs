@@ -476,10 +476,41 @@ fn the_site_of_many_nights_in_chromium() {
     let device = seen("device-phone-1.html");
     assert!(device.contains("step on 2026-01-21") && !device.contains("NaN"), "{device}");
     // The line of MNN's decode rate: 30 nights over 230 pixels, of which the first twenty lie above the others.
-    let drawing = device.split("decode_tok_s of ").find(|part| part.starts_with(MNN)).unwrap().split("</svg>").next().unwrap();
+    let drawing = device
+        .split("decode_tok_s of ")
+        .find(|part| part.starts_with("mnn · tiny · w4 · 32 → 16 "))
+        .unwrap()
+        .split("</svg>")
+        .next()
+        .unwrap();
     let points = drawing.split("points=\"").map(|part| part.split('"').next().unwrap()).find(|points| points.matches(',').count() == 30);
     let heights: Vec<f64> = points.unwrap().split_whitespace().map(|at| at.split(',').nth(1).unwrap().parse().unwrap()).collect();
     let lowest_before = heights[..20].iter().copied().fold(0.0, f64::max);
     assert!(heights[20..].iter().all(|height| *height > lowest_before), "{heights:?}");
     assert!(drawing.contains("points=\"160,0 160,36"), "the step is between the 20th and the 21st night: {drawing}");
+}
+
+/// A night of a PC: the emulator's cell and the processor's own step at the same time, by different shares.
+#[test]
+fn classes_have_lines_and_steps_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    for day in 0..24 {
+        let late = |share: f64| if day < 12 { 1.0 } else { share };
+        let cell = |id: &str, class: &str, level: f64| {
+            Cell::new(id).with("device_class", class).values("decode_tok_s", &noisy(level, 0.003, 10, u64::from(day) * 9 + id.len() as u64))
+        };
+        let night = Run::night(day).cell(cell(MNN, "pc", 40.0 * late(0.9))).cell(cell(GENIE, "emulator", 2.0 * late(1.2)));
+        night.write(&dir.path().join("runs"));
+    }
+    let text = human(dir.path(), &[]);
+    let (emulator, pc) = text.split_once("(pc)").unwrap();
+    for (part, cell, change) in [(emulator, GENIE, ", better"), (pc, MNN, ", worse")] {
+        assert_eq!(part.matches("step on 2026-01-13").count(), 1, "{text}");
+        assert!(part.contains(&format!("cells: {cell}\n")) && part.contains(change), "{text}");
+    }
+    assert!(!text.contains("some better, some worse"), "{text}");
+    let found = history(dir.path(), &[]);
+    let steps = found["metrics"][0]["steps"].as_array().unwrap();
+    let classes: Vec<_> = steps.iter().map(|step| (step["device_class"].as_str().unwrap(), step["at"].as_u64().unwrap())).collect();
+    assert_eq!(classes, [("pc", 12), ("emulator", 12)]);
 }

@@ -206,7 +206,11 @@ fn failed(e: &ReportError) -> anyhow::Error {
     let code = match e {
         ReportError::Io { .. } | ReportError::Png(PngError::NoFont | PngError::Missing(_)) => Code::Unavailable,
         ReportError::Chart(_) | ReportError::Template(_) | ReportError::Png(PngError::Drawing(_)) => Code::Bug,
-        ReportError::NothingToReport | ReportError::InTheWay(..) | ReportError::NotARun(_) | ReportError::Table(_) => Code::Usage,
+        ReportError::NothingToReport
+        | ReportError::InTheWay(..)
+        | ReportError::Another(..)
+        | ReportError::NotARun(_)
+        | ReportError::Table(_) => Code::Usage,
     };
     Failed { code, message: e.to_string() }.into()
 }

@@ -161,10 +161,21 @@ fn partner<'a>(a: &Run, key: &Key, b: &Run, of_b: &'a BTreeMap<Key, Vec<Op>>, no
     let alike = |fields: &'static [&'static str]| {
         move |other: &&Key| b.cells.get(*other).is_some_and(|other| fields.iter().all(|name| other.field(name) == cell.field(name)))
     };
-    let work: Vec<&Key> = of_b.keys().filter(alike(&["model", "prompt_tokens", "gen_tokens"])).collect();
+    let all: Vec<&Key> = of_b.keys().filter(alike(&["model", "prompt_tokens", "gen_tokens"])).collect();
+    // No choice among cells of other classes helps.
+    let work: Vec<&Key> = all.iter().copied().filter(alike(&["device_class"])).collect();
     let same: Vec<&Key> = work.iter().copied().filter(alike(&["quant"])).collect();
     match (if same.is_empty() { &work } else { &same }).as_slice() {
         [one] => Some(one),
+        [] if !all.is_empty() => {
+            let classes: BTreeSet<&str> = all.iter().map(|other| b.cells[*other].field("device_class")).collect();
+            let (own, others) = (cell.field("device_class"), Vec::from_iter(classes).join(", "));
+            notes.push(format!(
+                "{} ({own}) has no partner: B's cells with its model and lengths are {others}, and two classes are not compared",
+                key.cell
+            ));
+            None
+        }
         [] => {
             notes.push(format!("{}: no profiled cell of B has its model and lengths", key.cell));
             None

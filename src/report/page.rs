@@ -4,15 +4,18 @@ use std::{
     fs,
     io::Write,
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
 use super::{
     ReportError, load, model,
     model::view::Page,
-    origin, pictures,
+    origin::Origin,
+    pictures,
     policy::policy,
     selection::{self, Joint},
     summary,
@@ -48,9 +51,20 @@ const TEMPLATES: [(&str, &str); 16] = [
 /// Filters and sorting. The page says all that it says without it.
 const SCRIPT: &str = include_str!("templates/page.js");
 
+/// Tells templates, style and script of this build from those of another.
+pub(super) fn look() -> &'static str {
+    static LOOK: OnceLock<String> = OnceLock::new();
+    LOOK.get_or_init(|| {
+        let texts = TEMPLATES.iter().flat_map(|(name, text)| [name, text]).chain([&SCRIPT]);
+        let digest = texts.fold(Sha256::new(), |all, text| all.chain_update(text).chain_update([0]));
+        crate::hex(&digest.finalize()[..8])
+    })
+}
+
 /// What there is to tell of some runs, read once.
 pub struct Report {
     runs: Vec<load::Run>,
+    origin: Origin,
     selected: Vec<Joint>,
     page: Page,
 }
@@ -65,8 +79,9 @@ impl Report {
         }
         let runs = run_dirs.iter().map(|dir| load::load(dir)).collect::<Result<Vec<_>, _>>()?;
         let selected = selection::read(run_dirs, use_case);
-        let page = Page { origin: origin::tag(run_dirs, use_case), ..model::page(&runs, &selected)? };
-        Ok(Self { runs, selected, page })
+        let origin = Origin::of(run_dirs, use_case);
+        let page = Page { origin: origin.tag(), ..model::page(&runs, &selected)? };
+        Ok(Self { runs, origin, selected, page })
     }
 
     /// What to ship, of each run or of several sessions together.
@@ -107,8 +122,11 @@ impl Report {
         &self.page
     }
 
-    /// Writes `out/index.html` and the summaries beside it, each whole or not at all; gives the page's path.
+    /// Writes `out/index.html` and the summaries beside it, each whole or not at all; gives the page's path. Those of another run stay.
     pub fn write(&self, out: &Path) -> Result<PathBuf, ReportError> {
+        if let Some(other) = self.origin.another(&out.join(INDEX)) {
+            return Err(ReportError::Another(out.join(INDEX), other));
+        }
         put(self.markdown()?.as_bytes(), out, summary::MARKDOWN)?;
         put(self.table().as_bytes(), out, summary::TABLE)?;
         put(self.html()?.as_bytes(), out, INDEX)

@@ -1,6 +1,6 @@
 //! The history for people.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::{borrow::Borrow, collections::BTreeMap, fmt::Write};
 
 use super::{History, Part};
 use crate::{
@@ -47,14 +47,13 @@ fn metric(part: &Part, runs: &[Run], asked: f64) -> Vec<String> {
         let heading = (&key.scenario, &key.device, &key.class);
         if group != Some(heading) {
             group = Some(heading);
-            let of: Vec<&Trend> =
-                part.trends.iter().filter(|t| (&t.series.key.scenario, &t.series.key.device, &t.series.key.class) == heading).collect();
+            let is_own = |t: &Trend| (&t.series.key.scenario, &t.series.key.device, &t.series.key.class) == heading;
+            let of: Vec<&Trend> = part.trends.iter().filter(|t| is_own(t)).collect();
             lines.push(format!("  {} on {} ({}): {}", or(&key.scenario, "scenario without a name"), key.device, key.class, tally(&of)));
+            lines.extend(of.into_iter().map(|trend| format!("    {}", line(trend, part, runs))));
+            let steps = part.steps.iter().filter(|step| step.lines.iter().any(|(place, _)| is_own(&part.trends[*place])));
+            lines.extend(steps.flat_map(|step| step_words(step, part, runs, |series| series.key.cell.clone())));
         }
-        lines.push(format!("    {}", line(trend, part, runs)));
-    }
-    for step in &part.steps {
-        lines.extend(step_words(step, part, runs));
     }
     if part.steps.is_empty() {
         lines.push(format!("  no step of {} or more was found", percent(asked / 2.0)));
@@ -158,8 +157,8 @@ pub(super) fn sparkline(series: &Series) -> String {
     format!("{text:<WIDTH$}")
 }
 
-/// A step: a title, and beneath it which cells, and what changed.
-pub fn step_words(step: &StepNight, part: &Part, runs: &[Run]) -> Vec<String> {
+/// A step: a title, and beneath it which cells, as they are called here, and what changed.
+pub fn step_words(step: &StepNight, part: &Part, runs: &[Run], called: impl Fn(&Series) -> String) -> Vec<String> {
     let higher = part.metric.higher_is_better;
     let plain = |log: f64| if higher { (-log).exp() } else { log.exp() };
     let mut logs: Vec<f64> = step.lines.iter().map(|(_, log)| *log).collect();
@@ -188,7 +187,7 @@ pub fn step_words(step: &StepNight, part: &Part, runs: &[Run]) -> Vec<String> {
         let (date, cells) = (day(&runs[near.at]), count(near.lines.len(), "cell"));
         lines.push(format!("      {cells} stepped on {date}: this may be the same step, a single cell's date can be off by a run or two"));
     }
-    let cells: Vec<&str> = step.lines.iter().map(|(place, _)| part.trends[*place].series.key.cell.as_str()).collect();
+    let cells: Vec<String> = step.lines.iter().map(|(place, _)| called(&part.trends[*place].series)).collect();
     lines.push(format!("      cells: {}", some(&cells)));
     match &step.changed {
         Err(why) => lines.push(format!("      what changed can't be told: {why}")),
@@ -220,7 +219,7 @@ fn left_out(all: &[LeftOut]) -> Vec<String> {
     head.into_iter().chain(by_why.into_iter().map(|(why, names)| format!("  {}: {why}", some(&names)))).collect()
 }
 
-fn some(names: &[&str]) -> String {
+fn some(names: &[impl Borrow<str>]) -> String {
     let more = names.len().saturating_sub(SHOWN);
     let shown = names[..names.len() - more].join(", ");
     if more > 0 { format!("{shown} and {more} more") } else { shown }

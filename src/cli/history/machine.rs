@@ -75,5 +75,5 @@ fn step(night: &StepNight, part: &Part) -> Value {
         Ok(changed) => (json!(changed), Value::Null),
         Err(why) => (Value::Null, json!(why)),
     };
-    json!({"before": night.before, "at": night.at, "cells": cells, "changed": changed, "changed_unknown": unknown})
+    json!({"device_class": night.class, "before": night.before, "at": night.at, "cells": cells, "changed": changed, "changed_unknown": unknown})
 }

@@ -1,5 +1,6 @@
 //! `bench report --site DIR`: what the history says of a folder of runs, as pages.
 
+mod judgement;
 mod lab;
 mod names;
 #[cfg(test)]
@@ -11,6 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+pub use judgement::keep as keep_gate;
 use lab::{Files, Lab};
 
 use super::super::{
@@ -19,10 +21,7 @@ use super::super::{
     note, usage,
 };
 use crate::{
-    gate::{
-        history::{self, Wanted},
-        nightly::output::Record,
-    },
+    gate::history::{self, Wanted},
     report::{Report, site},
     results::{folder::id_of, schema::Metric},
     safe::{printable, visible},
@@ -45,24 +44,27 @@ pub fn main(asked: &Asked) -> anyhow::Result<Code> {
         run.device = visible(&run.device);
     }
     let runs = named.clone().unwrap_or_else(|| scan.runs.iter().map(|run| run.folder.clone()).collect());
-    let wrong = pages(&runs, asked.out)?;
+    let mut wrong = pages(&runs, asked.out)?;
     let wanted = Wanted { metrics: &asked.metrics, cell: "", device: None, scenario: None, nights: None };
     let history = History::of(scan, wanted, asked.tolerance);
     let files = Files::of(&history);
     let lab = Lab { history: &history, asked: asked.tolerance, out: asked.out, wrong: &wrong, named: &runs, files };
     let index = site::write(&lab.site(), asked.out).map_err(|e| super::failed(&e))?;
     super::super::print(&format!("{}\n", index.display()))?;
-    match wrong.into_iter().next() {
-        // Of a whole folder one damaged run is what the index says of it; a run that was asked for is the user's matter.
-        Some((_, message)) if named.is_some() => Err(Failed { code: Code::Usage, message }.into()),
-        _ => Ok(Code::Done),
+    let Some(named) = named else {
+        if history.scan.runs.is_empty() {
+            let folder = folder.display();
+            note(&printable(&format!(
+                "{folder} holds no finished run: `bench run SCENARIO --out {folder}` makes one, and `bench report --site` shows it then"
+            )));
+        }
+        return Ok(Code::Done);
+    };
+    // Of a whole folder one damaged run is what the index says of it; a run that was asked for is the user's matter.
+    for left in history.scan.left_out.iter().filter(|left| left.unreadable && named.iter().any(|run| id_of(run) == left.name)) {
+        wrong.entry(left.name.clone()).or_insert_with(|| format!("{}: {}", left.name, left.why));
     }
-}
-
-/// Leaves a judgement beside the page of its run.
-pub fn keep_gate(run: &Path, out: &Path, record: &Record) -> anyhow::Result<()> {
-    let text = serde_json::to_string_pretty(record)? + "\n";
-    site::keep(&text, &out.join(super::name(run))).map_err(|e| super::failed(&e))
+    wrong.into_values().next().map_or(Ok(Code::Done), |message| Err(Failed { code: Code::Usage, message }.into()))
 }
 
 /// The folder that holds the runs, and those that were named, if any were.

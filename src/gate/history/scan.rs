@@ -68,11 +68,18 @@ pub struct LeftOut {
     pub name: String,
     /// Why, with what to do.
     pub why: String,
+    /// It can't be read; else it can, and is no night.
+    pub unreadable: bool,
 }
 impl LeftOut {
-    /// Named by its folder.
-    pub fn new(path: &Path, why: impl Into<String>) -> Self {
-        Self { name: id_of(path), why: why.into() }
+    /// What can be read and is no night, by its folder.
+    pub fn no_night(path: &Path, why: impl Into<String>) -> Self {
+        Self { name: id_of(path), why: why.into(), unreadable: false }
+    }
+
+    /// What can't be read, by its folder.
+    pub fn unreadable(path: &Path, why: impl Into<String>) -> Self {
+        Self { unreadable: true, ..Self::no_night(path, why) }
     }
 }
 
@@ -98,7 +105,7 @@ pub fn scan(folder: &Path) -> Result<Scan, ScanError> {
     for path in paths {
         match look(&path) {
             Ok(run) => found.runs.push(run),
-            Err(why) if is_like_a_run(&path) => found.left_out.push(LeftOut::new(&path, why)),
+            Err(left_out) if is_like_a_run(&path) => found.left_out.push(left_out),
             Err(_) => {}
         }
     }
@@ -110,7 +117,7 @@ pub fn scan(folder: &Path) -> Result<Scan, ScanError> {
         match kept.last().filter(|last| last.id == run.id) {
             Some(last) => {
                 let why = format!("has the id of {}, `{}`: a copy, of which one counts; delete the other", id_of(&last.folder), run.id);
-                left_out.push(LeftOut::new(&run.folder, why));
+                left_out.push(LeftOut::no_night(&run.folder, why));
             }
             None => kept.push(run),
         }
@@ -173,27 +180,28 @@ fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> 
 }
 
 /// One folder. The error says why it does not count.
-pub fn look(path: &Path) -> Result<Run, String> {
+pub fn look(path: &Path) -> Result<Run, LeftOut> {
+    let wrong = |why: String| LeftOut::unreadable(path, why);
     // Follows links: a lab may keep its runs elsewhere. A loop of links is an error here.
-    if !fs::metadata(path).map_err(|e| format!("can't be read: {e}"))?.is_dir() {
-        return Err("is a file".to_owned());
+    if !fs::metadata(path).map_err(|e| wrong(format!("can't be read: {e}")))?.is_dir() {
+        return Err(wrong("is a file".to_owned()));
     }
     let bytes = match regular(&path.join(FILE)) {
         Ok(bytes) => bytes,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(format!("is no run folder: it has no {FILE}")),
-        Err(e) => return Err(format!("{FILE} can't be read: {e}")),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(wrong(format!("is no run folder: it has no {FILE}"))),
+        Err(e) => return Err(wrong(format!("{FILE} can't be read: {e}"))),
     };
     let head: Head =
-        serde_json::from_slice(&bytes).map_err(|e| format!("{FILE} is damaged ({e}): put the file back, or remove the folder"))?;
+        serde_json::from_slice(&bytes).map_err(|e| wrong(format!("{FILE} is damaged ({e}): put the file back, or remove the folder")))?;
     if let Some(version) = head.format_version.as_i64().filter(|version| *version > i64::from(FORMAT_VERSION)) {
-        return Err(format!("format {version} is newer than this bench knows ({FORMAT_VERSION}): update bench"));
+        return Err(wrong(format!("format {version} is newer than this bench knows ({FORMAT_VERSION}): update bench")));
     }
     let word = |value: &Value| value.as_str().map(str::to_owned);
     if word(&head.finished_utc).is_none() {
-        return Err(UNFINISHED.to_owned());
+        return Err(LeftOut::no_night(path, UNFINISHED));
     }
     if !head.ab.is_null() {
-        return Err("is a side of an A/B run, which is no night: `bench compare` sets it against the other side".to_owned());
+        return Err(LeftOut::no_night(path, "is a side of an A/B run, which is no night: `bench compare` sets it against the other side"));
     }
     let started = head.started_utc.as_str().and_then(|text| text.parse().ok());
     Ok(Run {
@@ -203,7 +211,7 @@ pub fn look(path: &Path) -> Result<Run, String> {
         device: word(&head.device["name"]).unwrap_or_default(),
         chip: chip(&head.device),
         busy: busy(&head.device, &head.host),
-        started: started.ok_or_else(|| format!("{FILE} has no readable started_utc: its place in the order is unknown"))?,
+        started: started.ok_or_else(|| wrong(format!("{FILE} has no readable started_utc: its place in the order is unknown")))?,
         cells: head.cells,
     })
 }

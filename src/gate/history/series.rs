@@ -49,6 +49,21 @@ pub struct Series {
     /// In the order of the runs; a run that has no row for the cell is not in it.
     pub points: Vec<Point>,
 }
+impl Series {
+    /// The cell's id in words: `mnn · tiny · w4 · 32 → 16 · threads 4`; an id that is no such one stays.
+    pub fn name(&self) -> String {
+        self.in_words().unwrap_or_else(|| self.key.cell.clone())
+    }
+
+    /// Behind model and backend, which may hold any sign, an id has quantisation, lengths, the axes that were asked for, and a hash.
+    fn in_words(&self) -> Option<String> {
+        let rest = self.key.cell.strip_prefix(&self.backend)?.strip_prefix('.')?.strip_prefix(&self.model)?.strip_prefix('.')?;
+        let mut parts = rest.rsplit_once('-')?.0.split('.');
+        let (quant, prompt, generated) = (parts.next()?, parts.next()?.strip_prefix('p')?, parts.next()?.strip_prefix('g')?);
+        let plain = [&self.backend, &self.model, quant].map(str::to_owned).into_iter().chain([format!("{prompt} → {generated}")]);
+        Some(plain.chain(parts.map(|axis| axis.replacen('=', " ", 1))).collect::<Vec<_>>().join(" · "))
+    }
+}
 
 /// What is looked at.
 #[derive(Debug, Clone, Copy)]
@@ -80,7 +95,7 @@ pub fn collect(scan: &mut Scan, wanted: Wanted<'_>) -> (Vec<Vec<Series>>, Vec<St
         let found = match table::read(&run.folder, wanted.metrics) {
             Ok(found) => found,
             Err(why) => {
-                scan.left_out.push(LeftOut::new(&run.folder, why));
+                scan.left_out.push(LeftOut::unreadable(&run.folder, why));
                 continue;
             }
         };
@@ -162,4 +177,32 @@ fn last(runs: &mut Vec<Run>, nights: usize) {
         .collect();
     kept.reverse();
     *runs = kept;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_called_by_what_its_id_says() {
+        let called = |cell: &str, backend: &str, model: &str| {
+            let key = Key {
+                scenario: String::new(),
+                device: String::new(),
+                class: String::new(),
+                cell: cell.to_owned(),
+                chip: String::new(),
+                method: String::new(),
+            };
+            Series { key, model: model.to_owned(), backend: backend.to_owned(), points: Vec::new() }.name()
+        };
+        assert_eq!(called("mnn.tiny.w4.p32.g16-0a1b2c3d", "mnn", "tiny"), "mnn · tiny · w4 · 32 → 16");
+        assert_eq!(
+            called("ort-qnn.llama-3.2-1b.w4a16.p512.g128.unit=gpu.perf-profile=burst-0a1b2c3d", "ort-qnn", "llama-3.2-1b"),
+            "ort-qnn · llama-3.2-1b · w4a16 · 512 → 128 · unit gpu · perf-profile burst"
+        );
+        for other in ["mine", "mnn.tiny.w4", "mnn.tiny.w4.p32-1", ""] {
+            assert_eq!(called(other, "mnn", "tiny"), other);
+        }
+    }
 }

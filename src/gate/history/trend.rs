@@ -60,9 +60,11 @@ pub struct Step {
     pub p: f64,
 }
 
-/// Cells that stepped between the same two runs.
+/// Cells of one device and class that stepped between the same two runs: classes never mix.
 #[derive(Debug)]
 pub struct StepNight {
+    /// Class of the device for these cells.
+    pub class: String,
     /// Run before.
     pub before: usize,
     /// Run at which the new level begins.
@@ -125,29 +127,30 @@ fn steps(nights: &[(usize, Night)], asked: f64) -> Vec<Step> {
 
 /// The steps of all lines by the runs that they lie between, the newest first, with what changed there.
 pub fn step_nights(trends: &[Trend], runs: &[Run], metric: &Metric) -> Vec<StepNight> {
-    let mut found: BTreeMap<(usize, usize), Vec<(usize, f64)>> = BTreeMap::new();
+    let mut found = BTreeMap::<_, Vec<(usize, f64)>>::new();
     for (place, trend) in trends.iter().enumerate() {
+        let Key { device, class, .. } = &trend.series.key;
         for step in &trend.steps {
-            found.entry((step.at, step.before)).or_default().push((place, step.log));
+            found.entry((step.at, step.before, device, class)).or_default().push((place, step.log));
         }
     }
-    found.into_iter().rev().map(|((at, before), lines)| StepNight::of((before, at), lines, trends, runs, metric)).collect()
+    found.into_iter().rev().map(|((at, before, _, class), lines)| StepNight::of((before, at), class, lines, trends, runs, metric)).collect()
 }
 
 impl StepNight {
-    fn of((before, at): (usize, usize), lines: Vec<(usize, f64)>, trends: &[Trend], runs: &[Run], metric: &Metric) -> Self {
+    fn of((before, at): (usize, usize), class: &str, lines: Vec<(usize, f64)>, trends: &[Trend], runs: &[Run], metric: &Metric) -> Self {
         let key = |&(place, _): &(usize, f64)| {
             let Key { device, cell, .. } = &trends[place].series.key;
             run::Key { device: device.clone(), cell: cell.clone() }
         };
         let cells: BTreeSet<run::Key> = lines.iter().map(key).collect();
-        Self { before, at, changed: attribute::changes(&runs[before], &runs[at], &cells, metric.name), lines }
+        Self { class: class.to_owned(), before, at, changed: attribute::changes(&runs[before], &runs[at], &cells, metric.name), lines }
     }
 
     /// The part of it that some lines made, with what changed for their cells; `None` where they made none.
     pub fn of_these(&self, these: impl Fn(&Trend) -> bool, trends: &[Trend], runs: &[Run], metric: &Metric) -> Option<Self> {
         let lines: Vec<_> = self.lines.iter().copied().filter(|(place, _)| these(&trends[*place])).collect();
-        (!lines.is_empty()).then(|| Self::of((self.before, self.at), lines, trends, runs, metric))
+        (!lines.is_empty()).then(|| Self::of((self.before, self.at), &self.class, lines, trends, runs, metric))
     }
 }
 
@@ -158,7 +161,8 @@ pub fn between(runs: &[Run], before: usize, at: usize) -> usize {
 
 /// The step, at most two runs away, that more cells made: with noise a single cell's date can be off by as much.
 pub fn near<'a>(step: &StepNight, steps: &'a [StepNight], runs: &[Run]) -> Option<&'a StepNight> {
-    let same = |other: &&StepNight| runs[other.at].scenario == runs[step.at].scenario && runs[other.at].device == runs[step.at].device;
+    let of = |step: &StepNight| (&runs[step.at].scenario, &runs[step.at].device);
+    let same = |other: &&StepNight| of(other) == of(step) && other.class == step.class;
     let close = |other: &&StepNight| other.at != step.at && between(runs, other.at.min(step.at), other.at.max(step.at)) < 2;
     steps.iter().filter(same).filter(close).filter(|other| other.lines.len() > step.lines.len()).max_by_key(|other| other.lines.len())
 }

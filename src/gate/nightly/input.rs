@@ -162,7 +162,7 @@ fn date(rows: &mut [Row], dated: &[Dated], runs: &[history::Run]) {
 
 /// The nights before, oldest first, and tonight last; and what they are in words.
 fn nights(folder: &Path, settings: &Settings, notes: &mut Vec<String>) -> Result<(Scan, String), InputError> {
-    let one = |path: &Path| look(path).map_err(|why| InputError::NotARun { path: path.to_owned(), why });
+    let one = |path: &Path| look(path).map_err(|left| InputError::NotARun { path: path.to_owned(), why: left.why });
     let tonight = one(folder)?;
     let mut found = settings.history.as_ref().map_or_else(|| Ok(Scan::default()), |dir| scan(dir))?;
     notes.extend(found.left_out.iter().map(left_out));
@@ -225,7 +225,7 @@ fn or_unstated(chip: &str) -> &str {
     if chip.is_empty() { unlike::UNSTATED } else { chip }
 }
 
-fn left_out(LeftOut { name, why }: &LeftOut) -> String {
+fn left_out(LeftOut { name, why, .. }: &LeftOut) -> String {
     format!("left out: {name}: {why}")
 }
 

@@ -129,6 +129,14 @@ fn what_has_no_partner_is_said() {
     assert!(found.notes.iter().any(|note| note.contains("pick one with --b-cells: b, c")), "{found:?}");
     let only = |cell: &Cell| cell.field("backend") == "y";
     assert_eq!(compare(&a, &b, [&all, &only]).unwrap().pairs[0].b, "c");
+    // No choice would help where all of them are of another class; where some are, they are none to choose from.
+    let classes = |c| run(&two, &[("b", "x", "w8", "emulator"), ("c", "y", "w8", c)]);
+    let (_emulated, emulated) = classes("emulator");
+    let found = compare(&a, &emulated, [&all, &all]).unwrap();
+    let told = "a (pc) has no partner: B's cells with its model and lengths are emulator, and two classes are not compared";
+    assert_eq!((found.pairs.len(), found.notes), (0, vec![told.to_owned()]));
+    let (_mixed, mixed) = classes("pc");
+    assert_eq!(compare(&a, &mixed, [&all, &all]).unwrap().pairs[0].b, "c");
     let (_three, empty) = run(&[], &[]);
     assert!(compare(&a, &empty, [&all, &all]).unwrap().notes[0].starts_with("B has no profile of such"));
     // An older table has no parts.

@@ -17,7 +17,7 @@ pub fn decision(selected: &[Joint], run: usize) -> Decision {
     let Some(joint) = selected.iter().find(|joint| joint.places.contains(&run)) else { return Decision::default() };
     match &joint.selected {
         Ok(found) if joint.places[0] != run => Decision { with: found.runs.first().cloned(), ..Decision::default() },
-        Err(why) => Decision { why_not: Some(why.to_string()), ..Decision::default() },
+        Err(why) => Decision { why_not: Some(sentence(&why.to_string())), ..Decision::default() },
         Ok(found) => Decision {
             with: None,
             why_not: None,
@@ -29,6 +29,12 @@ pub fn decision(selected: &[Joint], run: usize) -> Decision {
             weights: weights(found),
         },
     }
+}
+
+/// A message as a sentence of the page.
+fn sentence(message: &str) -> String {
+    let mut signs = message.chars();
+    signs.next().into_iter().flat_map(char::to_uppercase).chain(signs).collect::<String>() + "."
 }
 
 fn view(selection: &Selection, group: &Group) -> DecisionGroup {

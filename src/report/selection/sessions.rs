@@ -40,22 +40,22 @@ pub struct Joint {
 #[derive(Debug, Error)]
 pub enum Unselected {
     /// What was required and preferred is not known.
-    #[error("nothing can be selected: plan.toml {0}")]
+    #[error("no recommendation, since what the product needs is not known: plan.toml {0}")]
     Plan(String),
     /// What was measured is not known.
-    #[error("nothing can be selected: {0}")]
+    #[error("no recommendation, since what was measured can't be read: {0}")]
     Run(#[from] RunError),
     /// A candidate that nobody sees can't be ranked: of so many cells of the plan the run has no row.
-    #[error("nothing can be selected: cells.csv has no row of {0} of the plan, it was cut off")]
+    #[error("no recommendation, since a part of the results is missing: cells.csv has no row of {0} of the plan, it was cut off")]
     Cut(String),
     /// It was edited, or is another run's.
-    #[error("nothing can be selected: plan.toml and cells.csv disagree about {0}")]
+    #[error("no recommendation, since plan and results don't belong together: plan.toml and cells.csv disagree about {0}")]
     Apart(String),
     /// Which device it was, and what else that did, is not known.
-    #[error("nothing can be selected: manifest.json is damaged or names no device")]
+    #[error("no recommendation, since it is not known on which device this was measured: manifest.json is damaged or names no device")]
     Manifest,
     /// A table that can't be read.
-    #[error("nothing can be selected: {0}")]
+    #[error("no recommendation, since what was measured can't be read: {0}")]
     Table(#[from] TableError),
 }
 

@@ -16,7 +16,7 @@ use crate::{
     report::{
         ReportError,
         charts::{Swatch, VERDICTS, spark},
-        origin,
+        origin::{self, Origin},
         page::{put, rendered},
     },
     safe::visible,
@@ -44,7 +44,7 @@ struct Trended<'a> {
 /// What a page of trends has in its head: others that are called so are none of ours.
 const MARK: &str = "<meta name=\"generator\" content=\"bench trends\">";
 
-/// Writes the index and the pages of trends, and removes pages of trends that the site has no more; gives the index' path. Pages of runs
+/// Writes the index and the pages of trends that say something else than before, and removes pages of trends that the site has no more; gives the index' path. Pages of runs
 /// are not touched.
 pub fn write(site: &Site, out: &Path) -> Result<PathBuf, ReportError> {
     let palette = || VERDICTS.iter().map(|(_, swatch)| *swatch).collect();
@@ -53,9 +53,17 @@ pub fn write(site: &Site, out: &Path) -> Result<PathBuf, ReportError> {
     for view in &site.pages {
         let drawings = view.trends.iter().map(drawings).collect::<Result<Vec<_>, _>>()?;
         let page = rendered("trends.html", &shown(&Trended { palette: palette(), tool: &site.tool, view, drawings }))?;
-        put(page.as_bytes(), out, &view.file)?;
+        renewed(&page, out, &view.file)?;
     }
-    put(rendered("site.html", &shown(&Index { palette: palette(), site }))?.as_bytes(), out, INDEX)
+    renewed(&rendered("site.html", &shown(&Index { palette: palette(), site }))?, out, INDEX)
+}
+
+/// Writes a page, unless it says the same already.
+fn renewed(page: &str, out: &Path, name: &str) -> Result<PathBuf, ReportError> {
+    let target = out.join(name);
+    // A pipe would be waited for.
+    let is_file = target.metadata().is_ok_and(|found| found.is_file() && found.len() == page.len() as u64);
+    if is_file && fs::read(&target).is_ok_and(|there| there == page.as_bytes()) { Ok(target) } else { put(page, out, name) }
 }
 
 /// Removes pages of trends that are none of the site's.
@@ -112,9 +120,10 @@ pub fn others(out: &Path, known: &BTreeSet<String>) -> Vec<Link> {
     found.into_iter().map(|name| Link { href: Some(format!("{}/{INDEX}", href(&name))), text: name }).collect()
 }
 
-/// Whether a run's page is there, is made of it alone by this program and in this language, and is not older than its tables.
+/// Whether a run's page is there, is made of it alone by this program and in this language, and is not older than its tables. Nor than the program:
+/// another build of the same version says other sentences.
 pub fn is_fresh(run: &Path, page: &Path) -> bool {
-    if !origin::says(page, &origin::tag(&[run.to_owned()], None)) {
+    if Origin::read(page) != Some(Origin::of(&[run.to_owned()], None)) {
         return false;
     }
     let changed = |path: &Path| fs::metadata(path).and_then(|found| found.modified()).ok();
@@ -125,7 +134,8 @@ pub fn is_fresh(run: &Path, page: &Path) -> bool {
     let Ok(entries) = fs::read_dir(run) else { return false };
     let newest: Option<SystemTime> =
         entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| made_of(path)).filter_map(|path| changed(&path)).max();
-    changed(page).zip(newest).is_some_and(|(page, tables)| page >= tables)
+    let program = std::env::current_exe().ok().and_then(|program| changed(&program));
+    changed(page).zip(newest).is_some_and(|(page, tables)| page >= tables && program.is_none_or(|program| page >= program))
 }
 
 /// A name of a file as a part of an address: all but letters, digits and `-._~` of ASCII in percent (RFC 3986), so that no name is a scheme, a folder

@@ -96,8 +96,10 @@ pub struct ModelRow {
 /// A figure that is worse than the nights before it.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Worse {
-    /// The cell.
+    /// The cell in words, and in which way and on which chip where that differs.
     pub cell: String,
+    /// Its id.
+    pub id: String,
     /// The device.
     pub device: Link,
     /// The scenario.
@@ -192,8 +194,10 @@ pub struct Trends {
 /// One cell over the nights.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Trend {
-    /// Its id, and in which way and on which chip where that differs.
+    /// The cell in words, and in which way and on which chip where that differs.
     pub cell: String,
+    /// Its id.
+    pub id: String,
     /// A value for each run of its scenario and device.
     #[serde(skip)]
     pub values: Vec<Option<f64>>,

@@ -1,6 +1,6 @@
 //! Summaries of the made-up run.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use crate::report::{Report, synthetic};
 
@@ -112,4 +112,17 @@ fn every_metric_has_a_unit() {
         assert!(!super::table::unit(metric.name).is_empty(), "{}", metric.name);
     }
     assert_eq!(["battery_hours", "tokens_per_battery_pct", "energy_j_per_tok"].map(super::table::unit), ["h", "tokens/%", "J/token"]);
+}
+
+#[test]
+fn why_nothing_is_recommended_is_said_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("results/example-pc");
+    for name in ["cells.csv", "manifest.json"] {
+        fs::copy(from.join(name), dir.path().join(name)).unwrap();
+    }
+    let text = Report::of(&[dir.path().to_owned()], None).unwrap().markdown().unwrap();
+    let told = text.lines().filter(|line| line.contains("plan.toml")).collect::<Vec<_>>();
+    let [line] = told[..] else { panic!("{told:?}") };
+    assert!(line.starts_with("No recommendation, since what the product needs is not known: plan.toml can"), "{line}");
 }

@@ -2,11 +2,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     path::{Path, PathBuf},
 };
 
-use super::{names::files, trends::Of};
+use super::{judgement, names::files, trends::Of};
 use crate::{
     cli::history::{
         History, Part,
@@ -139,24 +138,8 @@ impl Lab<'_> {
             .join(", ")
     }
 
-    /// What `bench gate --site` has left of a run; the error says why it can't be read.
     fn record(&self, run: &Run) -> Option<Result<Record, String>> {
-        let path = self.out.join(id_of(&run.folder)).join(site::GATE);
-        // Before it is opened: a pipe would be waited for.
-        let text = match path.metadata() {
-            Ok(found) if found.is_file() => fs::read(&path).map_err(|e| e.to_string()),
-            Ok(_) => Err("it is no regular file".to_owned()),
-            Err(_) => return None,
-        };
-        let read = |text: Vec<u8>| serde_json::from_slice(&text).map_err(|e| e.to_string());
-        let read = text.and_then(read).map_err(|why| format!("{} can't be read: {why}; `bench gate --site` makes it anew", site::GATE));
-        let time = |path: &Path| path.metadata().and_then(|found| found.modified()).ok();
-        let older = time(&path).zip(time(&run.folder.join("cells.csv"))).is_some_and(|(judged, measured)| judged < measured);
-        Some(read.and_then(|record: Record| match () {
-            () if record.run != run.id => Err(format!("{} is of another run; `bench gate --site` makes it anew", site::GATE)),
-            () if older => Err("judged before its tables changed; `bench gate --site` judges them again".to_owned()),
-            () => Ok(record),
-        }))
+        judgement::standing(&run.id, &run.folder, &self.out.join(id_of(&run.folder)))
     }
 
     /// The last gate of each scenario and device.
@@ -184,7 +167,8 @@ impl Lab<'_> {
             let run = &runs[trend.series.points.last()?.run];
             trend.tonight.as_ref().ok().filter(|tonight| tonight.verdict == Verdict::Regressed)?;
             Some(Worse {
-                cell: format!("{}{}", key.cell, apart(trend, part)),
+                cell: format!("{}{}", trend.series.name(), apart(trend, part)),
+                id: key.cell.clone(),
                 device: self.to_device(&key.device),
                 scenario: key.scenario.clone(),
                 class: key.class.clone(),

@@ -13,6 +13,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     cli::metric::metrics,
+    gate::nightly::output::Record,
     report::site::{GATE, INDEX},
 };
 
@@ -96,6 +97,11 @@ fn a_new_night_makes_its_page_and_the_index_and_touches_no_other() {
     let trends = ["index.html", "device-phone-1.html", "model-tiny.html"].map(str::to_owned);
     assert_eq!(changed(&before), trends.iter().cloned().chain([page.clone()]).collect::<BTreeSet<_>>());
 
+    // Nothing new, nothing written.
+    let before = files(&place.out);
+    site(&place.runs, &place.out).unwrap();
+    assert_eq!(changed(&before), BTreeSet::new());
+
     // Tables that are newer than their page, and a page that was deleted: these two are made, by the folder too.
     let before = files(&place.out);
     let names: Vec<String> = (0..2).map(|day| night(day, 1.0).id).collect();
@@ -103,8 +109,7 @@ fn a_new_night_makes_its_page_and_the_index_and_touches_no_other() {
     cells.set_modified(std::time::SystemTime::now() + std::time::Duration::from_mins(1)).unwrap();
     fs::remove_file(place.out.join(&names[1]).join("index.html")).unwrap();
     site(&place.runs, &place.out).unwrap();
-    let wanted = trends.into_iter().chain(names.iter().map(|name| format!("{name}/index.html")));
-    assert_eq!(changed(&before), wanted.collect::<BTreeSet<String>>());
+    assert_eq!(changed(&before), names.iter().map(|name| format!("{name}/index.html")).collect::<BTreeSet<String>>());
     assert!(!files(&place.out).keys().any(|name| name.contains(".html.")), "no half file is left");
 
     // The old night goes with its folder; its page stays and is told apart.
@@ -129,6 +134,7 @@ fn what_regressed_stepped_and_changed_is_told() {
         verdict: "regressed".to_owned(),
         words: vec!["1 regressed, 1 unchanged".to_owned()],
         worse: vec![format!("{MNN} on phone-1 decode_tok_s: -10 %")],
+        held: Some(true),
     };
     keep_gate(&last, &place.out, &record).unwrap();
     site(&last, &place.out).unwrap();
@@ -136,6 +142,8 @@ fn what_regressed_stepped_and_changed_is_told() {
     let part = |from: &str, to: &str| index.split(from).nth(1).unwrap().split(to).next().unwrap().to_owned();
     let worse = part("What regressed</h2>", "</section>");
     assert!(worse.contains(MNN) && !worse.contains(GENIE) && worse.contains("-10."), "{worse}");
+    let named = |id: &str, name: &str| format!("<th scope=\"row\" class=\"cell\" title=\"{id}\" translate=\"no\">{name}</th>");
+    assert!(worse.contains(&named(MNN, "mnn · tiny · w4 · 32 → 16")), "{worse}");
     let gates = part("Latest gates</h2>", "</section>");
     assert!(gates.contains(&format!("<a href=\"{0}/index.html\">{0}</a>", id_of(&last))) && gates.contains("1 regressed, 1 unchanged"));
     let runs = part("Latest runs</h2>", "</section>");
@@ -154,6 +162,12 @@ fn what_regressed_stepped_and_changed_is_told() {
         assert!(device.contains(words) && model.contains(words), "{words}");
     }
     assert!(device.contains("soc_model 57"));
+    for page in [&device, &model] {
+        assert!(
+            page.contains(&named(GENIE, "genie · tiny · w8a16 · 32 → 16")) && page.contains("<li>cells: mnn · tiny · w4 · 32 → 16</li>")
+        );
+        assert_eq!(page.matches(MNN).count(), 1, "an id is behind its name alone: {page}");
+    }
     let drawn = |page: &str| {
         page.split("<td class=\"spark\">").skip(1).map(|cell| cell.split("</td>").next().unwrap().to_owned()).collect::<Vec<_>>()
     };
@@ -168,10 +182,31 @@ fn what_regressed_stepped_and_changed_is_told() {
         "{model}"
     );
 
-    // A judgement that can't be read is no verdict.
-    fs::write(place.out.join(id_of(&last)).join("gate.json"), "{\"verdict\": \"pas").unwrap();
-    site(&last, &place.out).unwrap();
-    assert!(read(&place.out.join("index.html")).contains("gate.json can&#x27;t be read"));
+    // One that is held against nothing replaces none that was held against nights, whoever left that; another one does.
+    let gate = place.out.join(id_of(&last)).join("gate.json");
+    let alone = Record { verdict: "undecided".to_owned(), held: Some(false), ..record.clone() };
+    let kept = || serde_json::from_slice::<Record>(&fs::read(&gate).unwrap()).unwrap();
+    keep_gate(&last, &place.out, &alone).unwrap();
+    assert_eq!(kept(), record);
+    let text = fs::read_to_string(&gate).unwrap();
+    assert!(text.contains("\"held\": true"), "{text}");
+    fs::write(&gate, text.replace(",\n  \"held\": true", "")).unwrap();
+    keep_gate(&last, &place.out, &alone).unwrap();
+    assert_eq!(kept(), Record { held: None, ..record.clone() });
+    let passed = Record { verdict: "passed".to_owned(), ..record };
+    keep_gate(&last, &place.out, &passed).unwrap();
+    assert_eq!(kept(), passed);
+
+    // A judgement that can't be read is no verdict, and stands in no way; nor is one of gigabytes read.
+    let sparse = |bytes: u64| fs::File::create(&gate).unwrap().set_len(bytes).unwrap();
+    for (left, told) in [(0, "EOF while parsing"), (5 << 30, "it has 5120 MB, and more than 16 MB are not read")] {
+        sparse(left);
+        site(&last, &place.out).unwrap();
+        let index = read(&place.out.join("index.html"));
+        assert!(index.contains("gate.json can&#x27;t be read") && index.contains(told), "{told}");
+    }
+    keep_gate(&last, &place.out, &alone).unwrap();
+    assert_eq!(kept(), alone);
 }
 
 #[test]
@@ -197,6 +232,7 @@ fn hostile_names_are_text() {
         verdict: EVIL.to_owned(),
         words: vec![EVIL.to_owned()],
         worse: vec![EVIL.to_owned()],
+        held: None,
     };
     keep_gate(&folder, &place.out, &record).unwrap();
     site(&place.runs, &place.out).unwrap();
@@ -233,6 +269,24 @@ fn runs_that_can_not_be_read_are_listed_with_the_reason() {
     assert!(!place.out.join(id_of(&pipe)).exists() && place.out.join(night(0, 1.0).id).join("index.html").is_file());
     let error = site(&pipe, &place.out).unwrap_err();
     assert!(error.to_string().contains("samples.csv can't be read as a table: it is no regular file"), "{error}");
+    // A page of its tables can be made; that its device is unknown is no less an error.
+    let damaged = night(4, 1.0).write(&place.runs);
+    fs::write(damaged.join("manifest.json"), "{\"run").unwrap();
+    for _ in 0..2 {
+        let error = site(&damaged, &place.out).unwrap_err();
+        assert_eq!(exit::of(&error), Code::Usage);
+        assert!(error.to_string().contains(&format!("{}: manifest.json is damaged", id_of(&damaged))), "{error}");
+    }
+    let index = read(&place.out.join("index.html"));
+    assert!(index.contains("manifest.json is damaged") && index.contains(&night(0, 1.0).id), "{index}");
+    fs::remove_file(damaged.join("manifest.json")).unwrap();
+    assert!(site(&damaged, &place.out).unwrap_err().to_string().contains("manifest.json"));
+    // One that did not end can be read, and is none.
+    let open = night(5, 1.0);
+    let mut manifest = open.manifest.clone();
+    manifest["finished_utc"] = json!(null);
+    assert_eq!(site(&Night { manifest, ..open }.write(&place.runs), &place.out).unwrap(), Code::Done);
+    assert_eq!(site(&place.runs, &place.out).unwrap(), Code::Done);
     let error = site(&place.runs.join("none"), &place.out).unwrap_err();
     assert!(error.to_string().contains("none"), "{error}");
 }
@@ -308,12 +362,24 @@ fn a_page_of_something_else_is_not_the_run_s_own() {
         // As another language and another version of this program have it.
         wanted.replacen("&quot;lang&quot;:&quot;en&quot;", "&quot;lang&quot;:&quot;zh&quot;", 1),
         wanted.replacen("&quot;tool&quot;:&quot;", "&quot;tool&quot;:&quot;9.", 1),
+        wanted.replacen("&quot;look&quot;:&quot;", "&quot;look&quot;:&quot;9", 1),
         "<p>not of bench".to_owned(),
     ] {
         assert_ne!(other, wanted);
         fs::write(&page, &other).unwrap();
         assert_eq!(own(), wanted, "{}", &other[..200.min(other.len())]);
     }
+    // One that is newer than its tables and older than the program is of another build.
+    let at = |path: &Path, seconds: u64| {
+        let file = fs::File::options().append(true).open(path).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds)).unwrap();
+    };
+    for entry in fs::read_dir(&runs[0]).unwrap() {
+        at(&entry.unwrap().path(), 1);
+    }
+    at(&page, 2);
+    own();
+    assert!(fs::metadata(&page).unwrap().mtime() > 2);
     // What is no file is no page, and is not removed.
     fs::remove_file(&page).unwrap();
     fs::create_dir(&page).unwrap();
@@ -352,4 +418,46 @@ fn devices_that_differ_in_case_have_pages_that_differ_otherwise() {
     fs::write(place.out.join("device-mine.html"), "<p>mine").unwrap();
     site(&place.runs, &place.out).unwrap();
     assert_eq!(pages(), ["device-mine.html", "device-pixel.html"]);
+}
+
+#[test]
+fn a_folder_of_the_same_name_does_not_take_another_run_s_page() {
+    let place = place();
+    let of = |parent: &str, day: u32| {
+        let made = night(day, 1.0).write(&place.runs.join(parent));
+        let folder = made.with_file_name("tonight");
+        fs::rename(&made, &folder).unwrap();
+        folder
+    };
+    let (first, second) = (of("a", 0), of("b", 1));
+    let page = place.out.join("tonight").join(INDEX);
+    site(&first, &place.out).unwrap();
+    let before = files(&place.out);
+    let error = site(&second, &place.out).unwrap_err();
+    assert_eq!(exit::of(&error), Code::Usage);
+    assert!(error.to_string().contains(&format!("is the page of another run, {}, ", night(0, 1.0).id)), "{error}");
+    assert_eq!(files(&place.out)["tonight/index.html"], before["tonight/index.html"]);
+    // Of the whole folder it is what the index says of that run.
+    assert_eq!(site(&place.runs.join("b"), &place.out).unwrap(), Code::Done);
+    assert!(read(&place.out.join(INDEX)).contains("is the page of another run"));
+    fs::remove_file(&page).unwrap();
+    site(&second, &place.out).unwrap();
+    assert!(fs::read_to_string(page).unwrap().contains(&night(1, 1.0).id));
+}
+
+#[test]
+fn a_site_of_nothing_says_what_is_missing() {
+    let place = place();
+    fs::create_dir(&place.runs).unwrap();
+    let told = || {
+        site(&place.runs, &place.out).unwrap();
+        read(&place.out.join(INDEX))
+    };
+    let none = "The folder of runs holds no finished run yet";
+    assert!(told().contains(&format!("{none}. <code>bench run SCENARIO</code> makes one")));
+    fs::create_dir(place.runs.join("begun")).unwrap();
+    fs::write(place.runs.join("begun/plan.toml"), "").unwrap();
+    assert!(told().contains(&format!("{none}; what it holds is left out, each with the reason.")));
+    night(0, 1.0).write(&place.runs);
+    assert!(!told().contains(none));
 }

@@ -8,7 +8,7 @@ use crate::{
         Part,
         human::{apart, day, judged, step_words, tally},
     },
-    gate::history::{Figure, Run, Trend},
+    gate::history::{Figure, Run, Series, Trend},
     report::site::{self, Link, Never, RunRow, Step, TrendPage, Trends},
     words::figure,
 };
@@ -102,7 +102,7 @@ impl Lab<'_> {
         let own: Vec<&Trend> = all.into_iter().filter(|trend| of.holds(trend)).collect();
         let these = |trend: &Trend| group(trend) == of_group && of.holds(trend);
         let steps = part.steps.iter().filter_map(|step| step.of_these(these, &part.trends, runs, part.metric)).map(|step| {
-            let mut lines = step_words(&step, part, runs).into_iter().map(|line| line.trim().to_owned());
+            let mut lines = step_words(&step, part, runs, Series::name).into_iter().map(|line| line.trim().to_owned());
             Step { title: lines.next().unwrap_or_default(), lines: lines.collect() }
         });
         let (device, scenario, class) = of_group;
@@ -132,7 +132,8 @@ fn row(trend: &Trend, part: &Part, runs: &[Run], nights: &[usize]) -> site::Tren
         Figure::None(_) => None,
     });
     site::Trend {
-        cell: format!("{}{}", trend.series.key.cell, apart(trend, part)),
+        cell: format!("{}{}", trend.series.name(), apart(trend, part)),
+        id: trend.series.key.cell.clone(),
         last: last
             .map(|(at, run)| if verdict.is_empty() { format!("{} ({})", figure(at), day(&runs[run])) } else { figure(at) })
             .unwrap_or_default(),

@@ -19,6 +19,9 @@ pub struct Record {
     pub words: Vec<String>,
     /// A line for each regression and each requirement that is violated.
     pub worse: Vec<String>,
+    /// Whether anything was held against other nights; an older bench did not say.
+    #[serde(default)]
+    pub held: Option<bool>,
 }
 
 impl Record {
@@ -36,6 +39,7 @@ impl Record {
             verdict: word(gate).to_owned(),
             words: vec![words::counts(gate), format!("against {}, limit {}", gate.against, percent(gate.limit))],
             worse: regressed.chain(violated).collect(),
+            held: Some(gate.rows.iter().any(|row| row.effect.is_some() || row.verdict == Verdict::Regressed)),
         }
     }
 }

@@ -186,3 +186,14 @@ fn for_ci_systems_in_chinese() {
     assert!(commands.contains("::error title=mnn 违反了要求::ttft p95 <= 380ms（提示 token 数 128）"), "{commands}");
     assert!(commands.contains("::warning title=bench gate 未定::1 个退化"), "{commands}");
 }
+
+#[test]
+fn a_record_says_whether_anything_was_held_against_other_nights() {
+    let mut gate = gate();
+    assert_eq!(Record::of(&gate).held, Some(true));
+    // A requirement alone, and rows without a change, are no verdict on nights; a cell that used to work is one.
+    gate.rows.retain(|row| row.effect.is_none());
+    assert_eq!((gate.rows.len(), Record::of(&gate).verdict.as_str(), Record::of(&gate).held), (1, "regressed", Some(false)));
+    gate.rows[0].verdict = Verdict::Regressed;
+    assert_eq!(Record::of(&gate).held, Some(true));
+}

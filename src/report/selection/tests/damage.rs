@@ -131,7 +131,10 @@ fn without_a_row_of_a_cell_nothing_is_selected() {
     let left: Vec<&str> = text.lines().filter(|line| !line.contains(CELL)).collect();
     fs::write(cut.path("cells.csv"), left.join("\n") + "\n").expect("written");
     let why = cut.selected().expect_err("nothing").to_string();
-    assert_eq!(why, "nothing can be selected: cells.csv has no row of 1 cell of the plan, it was cut off");
+    assert_eq!(
+        why,
+        "no recommendation, since a part of the results is missing: cells.csv has no row of 1 cell of the plan, it was cut off"
+    );
 }
 
 #[test]
@@ -211,7 +214,10 @@ fn a_plan_that_its_rows_contradict_selects_nothing() {
     let plan = plan.replace("quant = \"w4\"", "quant = \"w8 \"").replace("quant = \"w8\"", "quant = \"w4\"").replace("\"w8 \"", "\"w8\"");
     fs::write(swapped.path("plan.toml"), plan).expect("written");
     let why = swapped.selected().expect_err("nothing").to_string();
-    assert!(why.starts_with("nothing can be selected: plan.toml and cells.csv disagree about mnn."), "{why}");
+    assert!(
+        why.starts_with("no recommendation, since plan and results don't belong together: plan.toml and cells.csv disagree about mnn."),
+        "{why}"
+    );
     // A cell less in the plan: its candidate would vanish without a word.
     let less = Broken::new("");
     let text = fs::read_to_string(less.path("plan.toml")).expect("the plan");
