@@ -142,7 +142,8 @@ pub fn quantisation(models: &[PathBuf]) -> Result<Quantisation, ImportError> {
     let of_blocks = || all.iter().filter(|(_, part)| !part.head);
     let several = of_blocks().map(|(kind, _)| kind).collect::<BTreeSet<_>>().len() > 1;
     // Which kind most weights have nobody knows while some of them are not counted.
-    if let Some((main, _)) = kinds.first().filter(|_| !several || of_blocks().all(|(_, part)| part.weights.is_some())) {
+    let main = kinds.iter().map(|(kind, _)| kind).find(|kind| of_blocks().any(|(of, _)| of == *kind));
+    if let Some(main) = main.filter(|_| !several || of_blocks().all(|(_, part)| part.weights.is_some())) {
         told.put("weight_bits", Some(main.bits()));
         if let Kind::Blocks { block, .. } = main {
             told.put("group", block.map(|block| block as f64));

@@ -30,10 +30,8 @@ pub enum ReportError {
     /// Something that is no page stands where one goes.
     #[error("{0} is in the way: a page or picture goes there, and it is {1}; move it away, or name another folder")]
     InTheWay(PathBuf, &'static str),
-    /// The page of another run stands there, whose folder is called the same.
-    #[error(
-        "{0} is the page of another run, {1}, whose folder has the same name: move it away, or name another folder with --out or --site"
-    )]
+    /// The page or judgement of another run stands there, whose folder is called the same.
+    #[error("{0} is of another run, {1}, whose folder has the same name: move it away, or name another folder with --out or --site")]
     Another(PathBuf, String),
     /// A drawing failed: a bug, since drawings go into memory.
     #[error("drawing failed: {0}")]

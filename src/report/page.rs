@@ -122,7 +122,8 @@ impl Report {
         &self.page
     }
 
-    /// Writes `out/index.html` and the summaries beside it, each whole or not at all; gives the page's path. Those of another run stay.
+    /// Writes `out/index.html` and the summaries beside it, each whole or not at all; gives the page's path. Those of another run
+    /// stay, where both tell whose they are: a damaged manifest does not, nor does the page of an older bench.
     pub fn write(&self, out: &Path) -> Result<PathBuf, ReportError> {
         if let Some(other) = self.origin.another(&out.join(INDEX)) {
             return Err(ReportError::Another(out.join(INDEX), other));

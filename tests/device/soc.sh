@@ -89,9 +89,14 @@ soc_step() {
     soc_show
 }
 
+# A reader never finds the file empty, as it does not in a real /sys: what is there is written over, and ends of lines cover the rest of it.
 put() {
-    [ "${WRITTEN[$1]-}" = "$2" ] || printf '%s\n' "$2" > "$sys$1"
+    local was=${WRITTEN[$1]-} rest
+    [ "$was" != "$2" ] || return 0
     WRITTEN[$1]=$2
+    [ -n "$was" ] || : > "$sys$1"
+    printf -v rest '%*s' $((${#was} > ${#2} ? ${#was} - ${#2} : 0)) ''
+    printf '%s\n%s' "$2" "${rest// /$'\n'}" 1<> "$sys$1"
 }
 
 soc_show() {

@@ -155,7 +155,7 @@ struct Watch<'a> {
     hard_end: Duration,
     reconnect: Duration,
     cancel: Cancel,
-    boot: String,
+    boot: Option<String>,
     files: Option<Files>,
     id: Option<ProcessId>,
     /// When the agent was last asked for.
@@ -178,7 +178,7 @@ impl<'a> Watch<'a> {
             hard_end: Duration::from_millis(spec.timeout_ms.saturating_add(spec.grace_ms)).saturating_add(HARD_END),
             reconnect,
             cancel: cancel.clone(),
-            boot: String::new(),
+            boot: None,
             files: None,
             id: None,
             asked: None,
@@ -202,7 +202,7 @@ impl Watch<'_> {
             quote(self.agent)
         );
         let said = self.remote.sh("starting the agent", &script).await?;
-        said.trim().clone_into(&mut self.boot);
+        self.boot = boot(&said);
         self.asked = None;
         Ok(())
     }
@@ -298,12 +298,12 @@ impl Watch<'_> {
     /// The agent is dead and left nothing; the words say why this happens. A device may have been restarted and be back before anything was
     /// seen of it, so its boot is asked; a connection that is lost meanwhile is what is told.
     async fn gone(&self) -> AdbError {
-        let boot = match self.remote.sh("asking why bench-agent is gone", BOOT).await {
+        let said = match self.remote.sh("asking why bench-agent is gone", BOOT).await {
             Ok(said) => said,
             Err(e) if e.is_lost() => return e,
             Err(_) => String::new(),
         };
-        if self.is_restarted(&boot) {
+        if self.is_restarted(&said) {
             return self.restarted();
         }
         broken(
@@ -316,9 +316,8 @@ impl Watch<'_> {
         )
     }
 
-    fn is_restarted(&self, boot: &str) -> bool {
-        let (was, is) = (self.boot.trim(), boot.trim());
-        !was.is_empty() && !is.is_empty() && was != is
+    fn is_restarted(&self, said: &str) -> bool {
+        self.boot.as_ref().zip(boot(said)).is_some_and(|(was, is)| *was != is)
     }
 
     fn restarted(&self) -> AdbError {
@@ -386,13 +385,11 @@ impl Watch<'_> {
         let during = "looking for a run after a lost connection";
         let script = format!("{BOOT}\ncd {} && ls agent.pid done.json 2>/dev/null; true", quote(self.out));
         let said = self.remote.sh(during, &script).await?;
-        let mut lines = said.lines();
-        let boot = lines.next().unwrap_or_default();
-        let left: Vec<_> = lines.collect();
+        let left: Vec<_> = said.lines().skip(1).collect();
         if left.contains(&"done.json") {
             return Ok(());
         }
-        if self.is_restarted(boot) {
+        if self.is_restarted(&said) {
             return Err(self.restarted());
         }
         if left.contains(&"agent.pid") {
@@ -444,6 +441,11 @@ impl Watch<'_> {
         read.notes.extend(cut);
         Ok(read)
     }
+}
+
+/// What [`BOOT`] printed before anything else; `None` where a device doesn't tell.
+fn boot(said: &str) -> Option<String> {
+    said.lines().next().map(str::trim).filter(|boot| !boot.is_empty() && *boot != "unknown").map(str::to_owned)
 }
 
 /// A server that was restarted has forgotten the devices on the network; one that is gone may be the user's own, which is started again.

@@ -27,8 +27,6 @@ pub struct Ran<'a> {
     pub artifact: &'a str,
     /// `quant`.
     pub quant: &'a str,
-    /// `quant_native`.
-    pub native: &'a str,
 }
 
 /// How far cells of one model of the scenario ran the same.
@@ -56,7 +54,8 @@ pub fn sameness<'a>(all: &[Ran<'a>]) -> Sameness<'a> {
     }
     let made = artifacts.iter().all(|artifact| is_self_made(artifact));
     let differ = |of: fn(&Ran<'a>) -> &'a str| all.iter().map(of).filter(|name| !name.is_empty()).collect::<BTreeSet<_>>().len() > 1;
-    Sameness::Source(match (made, differ(|ran| ran.quant) || differ(|ran| ran.native)) {
+    // Of one class two names may mean one quantisation, and one name two: that the artifacts differ is all that is known.
+    Sameness::Source(match (made, differ(|ran| ran.quant)) {
         (true, true) => "Same source model, different quantisation",
         (true, false) => "Same source model, different artifacts",
         (false, true) => "Same source model by the scenario's word, different quantisation",
@@ -68,8 +67,8 @@ pub fn sameness<'a>(all: &[Ran<'a>]) -> Sameness<'a> {
 mod tests {
     use super::*;
 
-    fn ran<'a>(who: &'a str, artifact: &'a str, quant: &'a str, native: &'a str) -> Ran<'a> {
-        Ran { who, artifact, quant, native }
+    fn ran<'a>(who: &'a str, artifact: &'a str, quant: &'a str) -> Ran<'a> {
+        Ran { who, artifact, quant }
     }
 
     #[test]
@@ -79,26 +78,23 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let (made, other) = ("mnn-llm-60ae14b6c8831a37", "qnn-context-c2af8cf0a01dce78");
-        assert_eq!(words(&[ran("a", made, "w8", ""), ran("b", other, "w4", "")]), "Same source model, different quantisation");
-        assert_eq!(words(&[ran("a", made, "fp32", ""), ran("b", other, "fp32", "x")]), "Same source model, different artifacts");
-        // Classes are no quantisations: w4 of two engines (rule R29).
-        assert_eq!(words(&[ran("a", made, "w4", "x"), ran("b", other, "w4", "y")]), "Same source model, different quantisation");
-        let files = [ran("a", "files-1", "w4", ""), ran("b", other, "w8", "")];
+        assert_eq!(words(&[ran("a", made, "w8"), ran("b", other, "w4")]), "Same source model, different quantisation");
+        assert_eq!(words(&[ran("a", made, "fp32"), ran("b", other, "fp32")]), "Same source model, different artifacts");
+        // Of one class nobody knows it by the names: `Q4_0` and `q4_0` are one.
+        assert_eq!(words(&[ran("a", made, "w4"), ran("b", other, "w4")]), "Same source model, different artifacts");
+        let files = [ran("a", "files-1", "w4"), ran("b", other, "w8")];
         assert_eq!(words(&files), "Same source model by the scenario's word, different quantisation");
-        let files = [ran("a", "files-1", "w4", ""), ran("b", "files-2", "w4", "")];
+        let files = [ran("a", "files-1", "w4"), ran("b", "files-2", "w4")];
         assert_eq!(words(&files), "Same source model by the scenario's word, different artifacts");
     }
 
     #[test]
     fn of_programs_without_an_artifact_nobody_knows_what_they_ran() {
-        assert_eq!(sameness(&[ran("a", "files-1", "w4", ""), ran("b", "files-1", "w4", "")]), Sameness::One);
-        assert_eq!(
-            sameness(&[ran("a", "", "fp32", ""), ran("b", "", "fp32", ""), ran("a", "", "fp32", "")]),
-            Sameness::Unknown(vec!["a", "b"])
-        );
-        assert_eq!(sameness(&[ran("a", "files-1", "w4", ""), ran("b", "", "w8", "")]), Sameness::Unknown(vec!["b"]));
+        assert_eq!(sameness(&[ran("a", "files-1", "w4"), ran("b", "files-1", "w4")]), Sameness::One);
+        assert_eq!(sameness(&[ran("a", "", "fp32"), ran("b", "", "fp32"), ran("a", "", "fp32")]), Sameness::Unknown(vec!["a", "b"]));
+        assert_eq!(sameness(&[ran("a", "files-1", "w4"), ran("b", "", "w8")]), Sameness::Unknown(vec!["b"]));
         // One tokenizer is no one model.
         let both = "tokenizer-0123456789abcdef";
-        assert_eq!(sameness(&[ran("a", both, "fp32", ""), ran("b", both, "fp32", "")]), Sameness::Unknown(vec!["a", "b"]));
+        assert_eq!(sameness(&[ran("a", both, "fp32"), ran("b", both, "fp32")]), Sameness::Unknown(vec!["a", "b"]));
     }
 }

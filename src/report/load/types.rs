@@ -247,7 +247,7 @@ impl Cell {
     /// What is known of the model that it ran.
     pub fn ran(&self) -> Ran<'_> {
         let text = |column| self.text(column).unwrap_or_default();
-        Ran { who: &self.backend, artifact: text("artifact"), quant: &self.quant, native: text("quant_native") }
+        Ran { who: &self.backend, artifact: text("artifact"), quant: &self.quant }
     }
 
     /// Its figures are composed from graph times: a bound that no engine reaches, and nothing that was measured (rule R11).

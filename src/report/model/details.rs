@@ -107,7 +107,11 @@ fn artifacts(cells: &[&Cell]) -> Grid {
         let mut values = vec![cell.quant.clone()];
         values.extend(ARTIFACT.iter().map(|(column, _)| field(cell, column)));
         values.push(cell.text("artifact").map_or_else(|| DASH.to_owned(), artifact_short));
-        let from = cell.text("quant_native_from").map_or(DASH, |from| if from == "scenario" { "the scenario" } else { "its files" });
+        let from = cell.text("quant_native_from").map_or(DASH, |from| match from {
+            "scenario" => "the scenario",
+            "files" => "its files",
+            other => other,
+        });
         values.extend(stated.then(|| from.to_owned()));
         rows.push((cell.backend.clone(), values));
     }

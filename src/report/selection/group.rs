@@ -220,7 +220,7 @@ fn identity(picks: &[Pick], wish: &Wish) -> String {
 
 fn of_entry<'a>(who: &'a str, entry: &'a Entry) -> Ran<'a> {
     let field = |column| entry.row.field(column);
-    Ran { who, artifact: field("artifact"), quant: entry.planned.cell.quant.as_str(), native: field("quant_native") }
+    Ran { who, artifact: field("artifact"), quant: entry.planned.cell.quant.as_str() }
 }
 
 /// The tokens of all agree with the reference: that is shown, whatever is known of the artifacts.
@@ -238,6 +238,7 @@ fn agreed(picks: &[Pick], wish: &Wish, ran: &[Ran], same: &Sameness) -> String {
         Sameness::Unknown(who) => {
             format!("No artifact of {} is known, and nothing but their tokens tells what they ran; {agree}{own}.", who.join(", "))
         }
+        Sameness::Source(words) if !ran.iter().all(|ran| is_self_made(ran.artifact)) => format!("{words}; {agree}{own}."),
         _ => format!("Same source model in {}; {agree}{own}.", count(artifacts.len(), "artifact")),
     }
 }

@@ -128,7 +128,10 @@ pub fn within(ranking: &Ranking) -> String {
 /// How often one of two that are alike leads in so many sessions: the first has some leader, and each other has the same one half of the times.
 /// More than two agree less often.
 fn by_luck(sessions: usize) -> String {
-    format!("of two that are alike, one would by luck one time in {:.0}", 2_f64.powi(i32::try_from(sessions).unwrap_or(i32::MAX) - 1))
+    format!(
+        "were two alike, the same one would lead in all of them by luck one time in {:.0}",
+        2_f64.powi(i32::try_from(sessions).unwrap_or(i32::MAX) - 1)
+    )
 }
 
 /// What stands behind a recommendation: cells that do not count, workloads that were not weighed, candidates that are not decided.

@@ -84,7 +84,8 @@ pub fn read(path: &Path, wanted: &Wanted<'_>) -> Result<Columns, Problem> {
 }
 
 /// Reads like [`read`], and gives what is made of each part of the table, in the order of the parts. They are made at once, and a part's columns go
-/// as soon as something is made of them.
+/// as soon as something is made of them. A table whose parts can't be told (a value of several lines lies across a cut) is one part, made after
+/// others were made for nothing: making has no effects.
 pub fn parts<T: Send>(path: &Path, wanted: &Wanted<'_>, made: impl Fn(Columns) -> T + Sync) -> Result<Vec<T>, Problem> {
     // Before it is opened: a pipe would be waited for.
     let facts = path.metadata()?;
@@ -151,7 +152,10 @@ pub(crate) fn parts_of<T: Send>(
     if cuts[cuts.len() - 1] < length || cuts.len() == 1 {
         cuts.push(length);
     }
-    let part = |from: u64, to: u64| table.part(from, to).map(|part| (made(part.columns), part.within_quotes));
+    let part = |from: u64, to: u64| {
+        let part = table.part(from, to)?;
+        Ok::<_, Problem>((made(counted(part.columns)?), part.within_quotes))
+    };
     let count = cuts.len() - 1;
     // Whoever is done takes the next one: the parts of one file cost more than those of another.
     let next = AtomicUsize::new(0);
@@ -178,8 +182,12 @@ pub(crate) fn joined(parts: Vec<Columns>) -> Result<Columns, Problem> {
     let mut parts = parts.into_iter();
     let mut whole = parts.next().unwrap_or_default();
     parts.for_each(|part| whole.append(part));
-    u32::try_from(whole.rows).map_err(|_| Problem::Large)?;
-    Ok(whole)
+    counted(whole)
+}
+
+/// Rows are told by places of 32 bits.
+fn counted(columns: Columns) -> Result<Columns, Problem> {
+    u32::try_from(columns.rows).map(|_| columns).map_err(|_| Problem::Large)
 }
 
 fn available_parallelism() -> usize {

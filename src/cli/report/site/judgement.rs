@@ -2,13 +2,30 @@
 
 use std::{fs, path::Path};
 
-use crate::{cli::note, gate::nightly::output::Record, report::site, safe::printable};
+use crate::{
+    cli::note,
+    gate::nightly::output::Record,
+    report::{ReportError, site},
+    safe::printable,
+};
 
 /// A judgement has a line for each regression; so many bytes are read of one.
 const MOST: u64 = 16 << 20;
 
 /// What was left of a run; the error says why that does not count.
 pub fn standing(id: &str, run: &Path, folder: &Path) -> Option<Result<Record, String>> {
+    let time = |path: &Path| path.metadata().and_then(|found| found.modified()).ok();
+    let older = time(&folder.join(site::GATE)).zip(time(&run.join("cells.csv"))).is_some_and(|(judged, measured)| judged < measured);
+    let counts = |record: Record| match () {
+        () if record.run != id => Err(format!("{} is of another run; `bench gate --site` makes it anew", site::GATE)),
+        () if older => Err("judged before its tables changed; `bench gate --site` judges them again".to_owned()),
+        () => Ok(record),
+    };
+    Some(read(folder)?.and_then(counts))
+}
+
+/// The judgement that a folder has.
+fn read(folder: &Path) -> Option<Result<Record, String>> {
     let path = folder.join(site::GATE);
     // Before it is opened: a pipe would be waited for.
     let text = match path.metadata() {
@@ -17,26 +34,25 @@ pub fn standing(id: &str, run: &Path, folder: &Path) -> Option<Result<Record, St
         Ok(_) => fs::read(&path).map_err(|e| e.to_string()),
         Err(_) => return None,
     };
-    let read = |text: Vec<u8>| serde_json::from_slice(&text).map_err(|e| e.to_string());
-    let read = text.and_then(read).map_err(|why| format!("{} can't be read: {why}; `bench gate --site` makes it anew", site::GATE));
-    let time = |path: &Path| path.metadata().and_then(|found| found.modified()).ok();
-    let older = time(&path).zip(time(&run.join("cells.csv"))).is_some_and(|(judged, measured)| judged < measured);
-    Some(read.and_then(|record: Record| match () {
-        () if record.run != id => Err(format!("{} is of another run; `bench gate --site` makes it anew", site::GATE)),
-        () if older => Err("judged before its tables changed; `bench gate --site` judges them again".to_owned()),
-        () => Ok(record),
-    }))
+    let read = text.and_then(|text| serde_json::from_slice(&text).map_err(|e| e.to_string()));
+    Some(read.map_err(|why| format!("{} can't be read: {why}; `bench gate --site` makes it anew", site::GATE)))
 }
 
-/// Leaves a judgement. One that is held against nothing does not replace one that was held against other nights.
+/// Leaves a judgement: never over that of another run. One that is held against no night replaces one that was (or may have been, by an older
+/// bench) only with what is worse.
 pub fn keep(run: &Path, out: &Path, record: &Record) -> anyhow::Result<()> {
     let folder = out.join(super::super::name(run));
-    let held = |record: &Record| record.held != Some(false);
+    let path = folder.join(site::GATE);
+    if let Some(Ok(other)) = read(&folder)
+        && other.run != record.run
+    {
+        return Err(super::super::failed(&ReportError::Another(path, other.run)));
+    }
+    let alone = record.held == Some(false) && record.verdict != "regressed";
     match standing(&record.run, run, &folder) {
-        Some(Ok(there)) if held(&there) && !held(record) => {
-            let path = folder.join(site::GATE);
+        Some(Ok(there)) if alone && there.held != Some(false) => {
             note(&printable(&format!(
-                "{} stays: it says {}, held against other nights, and this judgement is held against none; name --history or --baseline",
+                "{} stays: it says {}, and this judgement is held against no other night, as it has to be to replace that",
                 path.display(),
                 there.verdict
             )));

@@ -86,9 +86,9 @@ impl Lab<'_> {
         self.history.parts.iter().flat_map(|part| part.trends.iter().map(move |trend| (part, trend)))
     }
 
-    /// A run's name with its page, where it has one.
+    /// A run's name with its page, where it has one: what could not be written now is no page of it, whatever stands there.
     fn link(&self, folder: &str, text: &str) -> Link {
-        let page = self.out.join(folder).join(site::INDEX).is_file();
+        let page = !self.wrong.contains_key(folder) && self.out.join(folder).join(site::INDEX).is_file();
         Link { text: text.to_owned(), href: page.then(|| format!("{}/{}", site::href(folder), site::INDEX)) }
     }
 

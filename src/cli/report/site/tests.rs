@@ -193,6 +193,14 @@ fn what_regressed_stepped_and_changed_is_told() {
     fs::write(&gate, text.replace(",\n  \"held\": true", "")).unwrap();
     keep_gate(&last, &place.out, &alone).unwrap();
     assert_eq!(kept(), Record { held: None, ..record.clone() });
+    // What is worse is never held back, and another run's judgement never lost.
+    let worse = Record { verdict: "regressed".to_owned(), ..alone.clone() };
+    fs::write(&gate, text.replace("regressed", "passed")).unwrap();
+    keep_gate(&last, &place.out, &worse).unwrap();
+    assert_eq!(kept(), worse);
+    let error = keep_gate(&last, &place.out, &Record { run: "another".to_owned(), ..record.clone() }).unwrap_err();
+    assert!(error.to_string().contains(&format!("is of another run, {}, ", worse.run)), "{error}");
+    assert_eq!(kept(), worse);
     let passed = Record { verdict: "passed".to_owned(), ..record };
     keep_gate(&last, &place.out, &passed).unwrap();
     assert_eq!(kept(), passed);
@@ -435,11 +443,12 @@ fn a_folder_of_the_same_name_does_not_take_another_run_s_page() {
     let before = files(&place.out);
     let error = site(&second, &place.out).unwrap_err();
     assert_eq!(exit::of(&error), Code::Usage);
-    assert!(error.to_string().contains(&format!("is the page of another run, {}, ", night(0, 1.0).id)), "{error}");
+    assert!(error.to_string().contains(&format!("is of another run, {}, ", night(0, 1.0).id)), "{error}");
     assert_eq!(files(&place.out)["tonight/index.html"], before["tonight/index.html"]);
     // Of the whole folder it is what the index says of that run.
     assert_eq!(site(&place.runs.join("b"), &place.out).unwrap(), Code::Done);
-    assert!(read(&place.out.join(INDEX)).contains("is the page of another run"));
+    let index = read(&place.out.join(INDEX));
+    assert!(index.contains("is of another run") && index.contains(&night(1, 1.0).id) && !index.contains("href=\"tonight/"), "{index}");
     fs::remove_file(&page).unwrap();
     site(&second, &place.out).unwrap();
     assert!(fs::read_to_string(page).unwrap().contains(&night(1, 1.0).id));

@@ -35,7 +35,7 @@ fn sessions_count_alike_and_are_never_pooled() {
         group
             .verdict
             .reason
-            .contains("of 2000 resamples of the launches, 9 % ahead of the next, within 2 sessions, in each of which it leads (of two that are alike, one would by luck one time in 2)"),
+            .contains("of 2000 resamples of the launches, 9 % ahead of the next, within 2 sessions, in each of which it leads (were two alike, the same one would lead in all of them by luck one time in 2)"),
         "{}",
         group.verdict.reason
     );
@@ -43,7 +43,9 @@ fn sessions_count_alike_and_are_never_pooled() {
     let selection = together([session("one", 100.0, 110.0), session("two", 200.0, 216.0), session("three", 90.0, 99.0)]);
     let reason = &only(&selection).verdict.reason;
     assert!(
-        reason.ends_with("within 3 sessions, in each of which it leads (of two that are alike, one would by luck one time in 4)"),
+        reason.ends_with(
+            "within 3 sessions, in each of which it leads (were two alike, the same one would lead in all of them by luck one time in 4)"
+        ),
         "{reason}"
     );
 }
